@@ -370,9 +370,13 @@ void RaggedAllToAll(Group& group) {
   }
 }
 
+}  // namespace ops
+
+namespace fill_ops {
+
 // `replica-id`, `partition-id`
 void ReplicaId(Op& op) { op.out().SetInteger(0, op.run.device->replica); }
 void PartitionId(Op& op) { op.out().SetInteger(0, op.run.device->partition); }
 
-}  // namespace ops
+}  // namespace fill_ops
 }  // namespace hlokit::reference

@@ -264,7 +264,7 @@ Index GroupIndex(Dims dims, Dims group, int64_t i) {
 
 }  // namespace
 
-namespace ops {
+namespace fill_ops {
 
 // `dot`. Packed nibbles are contracted together, along the last contracting dimension or an added one.
 void Dot(Op& op) {
@@ -476,5 +476,5 @@ void Convolution(Op& op) {
   });
 }
 
-}  // namespace ops
+}  // namespace fill_ops
 }  // namespace hlokit::reference

@@ -95,6 +95,10 @@ SlotValue Bitcast(Op& op) {
   return SlotValue(op.results.begin(), op.results.end());
 }
 
+}  // namespace ops
+
+namespace fill_ops {
+
 // `bitcast-convert`
 void BitcastConvert(Op& op) {
   if (op.Require(HasSameBits(op.in(0), op.out()), "operand and result have different numbers of bits")) {
@@ -208,5 +212,5 @@ void Transpose(Op& op) {
   });
 }
 
-}  // namespace ops
+}  // namespace fill_ops
 }  // namespace hlokit::reference

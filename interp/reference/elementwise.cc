@@ -376,7 +376,7 @@ Leaf Converted(Run& run, const Leaf& leaf, ElementType type) {
   return to;
 }
 
-namespace ops {
+namespace fill_ops {
 
 // Opcodes whose elements depend only on operand elements with the same index.
 void Elementwise(Op& op) {
@@ -444,5 +444,5 @@ void StochasticConvert(Op& op) {
   });
 }
 
-}  // namespace ops
+}  // namespace fill_ops
 }  // namespace hlokit::reference

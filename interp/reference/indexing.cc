@@ -75,7 +75,7 @@ WindowPosition WindowPositionOf(const WindowNumbers& n, Dims array, const Array&
 
 }  // namespace
 
-namespace ops {
+namespace fill_ops {
 
 // `dynamic-slice`
 void DynamicSlice(Op& op) {
@@ -163,5 +163,5 @@ void Scatter(Op& op) {
   });
 }
 
-}  // namespace ops
+}  // namespace fill_ops
 }  // namespace hlokit::reference

@@ -206,7 +206,7 @@ void TransformOne(const Op& op, const Index& lengths, const Index& in_dims, cons
 
 }  // namespace
 
-namespace ops {
+namespace fill_ops {
 
 // `batch-norm-inference`: operand, scale, offset, mean, variance.
 void BatchNormInference(Op& op) {
@@ -290,5 +290,5 @@ void Fft(Op& op) {
   });
 }
 
-}  // namespace ops
+}  // namespace fill_ops
 }  // namespace hlokit::reference

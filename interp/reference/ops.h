@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that evaluate instructions, one for each name in the kernel column of ir/ops/opcodes.def. The paragraph of
+// Functions that evaluate instructions, one for each name in the kernel column of ir/ops/opcodes.def; those that fill
+// arrays are declared from the table. The paragraph of
 // an opcode in docs/ops.md (`hlo-inspect ops NAME`) defines its semantics, and docs/interpreter.md the rest; the
 // comment of each function names the paragraphs it implements.
 #ifndef HLOKIT_INTERP_REFERENCE_OPS_H_
@@ -101,7 +102,15 @@ struct Evaluate {
 // Returns the opcode's row; null for Opcode::kUnknown.
 const Evaluate* EvaluateOf(Opcode opcode);
 
+// Every kernel as a function that fills arrays, unless `ops` has another function of its name.
+namespace fill_ops {
+#define OPCODE(name, text, min, max, rule, types, traits, elements, kernel, ...) void kernel(Op& op);
+#include "ir/ops/opcode_columns.inc"
+}  // namespace fill_ops
+
+// Kernels by name: what is declared here is found before what `fill_ops` declares.
 namespace ops {
+using namespace fill_ops;  // NOLINT(google-build-using-namespace)
 
 inline constexpr Control Call = Control::kCall;  // call, fusion
 inline constexpr Control While = Control::kWhile;
@@ -123,60 +132,9 @@ SlotValue CopyStart(Op& op);
 SlotValue CopyDone(Op& op);
 SlotValue CustomCall(Op& op);
 SlotValue SetDimensionSize(Op& op);
-void GetDimensionSize(Op& op);
-
-// elementwise.cc
-void Elementwise(Op& op);
-void StochasticConvert(Op& op);
 
 // data_movement.cc
 SlotValue Bitcast(Op& op);
-void BitcastConvert(Op& op);
-void Broadcast(Op& op);
-void Concatenate(Op& op);
-void DynamicReshape(Op& op);
-void Iota(Op& op);
-void Pad(Op& op);
-void Reshape(Op& op);
-void Reverse(Op& op);
-void Slice(Op& op);
-void Transpose(Op& op);
-
-// indexing.cc
-void DynamicSlice(Op& op);
-void DynamicUpdateSlice(Op& op);
-void Gather(Op& op);
-void Scatter(Op& op);
-
-// reductions.cc
-void Map(Op& op);
-void Reduce(Op& op);
-void ReduceWindow(Op& op);
-void Scan(Op& op);
-void SelectAndScatter(Op& op);
-
-// sorting.cc
-void Sort(Op& op);
-void TopK(Op& op);
-
-// contractions.cc
-void Convolution(Op& op);
-void Dot(Op& op);
-void RaggedDot(Op& op);
-void ScaledDot(Op& op);
-
-// linear_algebra.cc
-void BatchNormGrad(Op& op);
-void BatchNormInference(Op& op);
-void BatchNormTraining(Op& op);
-void Cholesky(Op& op);
-void Fft(Op& op);
-void TriangularSolve(Op& op);
-
-// random.cc
-void Rng(Op& op);
-void RngBitGenerator(Op& op);
-void RngGetAndUpdateState(Op& op);
 
 // collectives.cc
 void AllGather(Group& group);
@@ -186,8 +144,6 @@ void CollectiveBroadcast(Group& group);
 void CollectivePermute(Group& group);
 void RaggedAllToAll(Group& group);
 void ReduceScatter(Group& group);
-void PartitionId(Op& op);
-void ReplicaId(Op& op);
 
 // transfers.cc
 SlotValue Infeed(Op& op);

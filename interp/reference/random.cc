@@ -66,7 +66,7 @@ uint64_t WordAt(const Array& state, int64_t i) {
 
 }  // namespace
 
-namespace ops {
+namespace fill_ops {
 
 // `rng-bit-generator`: the same bits as XLA's expansion. Word 0 of the state is the key, word 1 the counter, word 2 its
 // upper half; for Philox with two words the upper half is the key. Each block of 32-bit numbers fills as many elements
@@ -178,5 +178,5 @@ void RngGetAndUpdateState(Op& op) {
   low = next;
 }
 
-}  // namespace ops
+}  // namespace fill_ops
 }  // namespace hlokit::reference

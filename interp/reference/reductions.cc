@@ -99,7 +99,7 @@ int64_t ElementUnder(const WindowDim& window, int64_t size, int64_t position, in
   return dilated / window.base_dilation < size ? dilated / window.base_dilation : -1;
 }
 
-namespace ops {
+namespace fill_ops {
 
 // `map`
 void Map(Op& op) {
@@ -224,5 +224,5 @@ void SelectAndScatter(Op& op) {
   });
 }
 
-}  // namespace ops
+}  // namespace fill_ops
 }  // namespace hlokit::reference

@@ -96,7 +96,7 @@ void MergeSort(const Comparator& comparator, std::vector<int64_t>& order, size_t
 
 }  // namespace
 
-namespace ops {
+namespace fill_ops {
 
 // `sort`: with a float key, NaN sorts last in either direction.
 void Sort(Op& op) {
@@ -156,5 +156,5 @@ void TopK(Op& op) {
   });
 }
 
-}  // namespace ops
+}  // namespace fill_ops
 }  // namespace hlokit::reference

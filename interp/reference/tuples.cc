@@ -102,18 +102,6 @@ SlotValue CopyDone(Op& op) { return ElementOfTuple(op, 0); }
 // `set-dimension-size`: an array with a dynamic dimension is evaluated at its bound.
 SlotValue SetDimensionSize(Op& op) { return op.operands[0]; }
 
-// `get-dimension-size`: the size that set-dimension-size set, which is then an additional operand (run.cc), or the
-// dimension's size.
-void GetDimensionSize(Op& op) {
-  const Dims dimensions = op.instruction.list_attr(Attr::kDimensions);
-  if (!op.Require(dimensions.size() == 1 && dimensions[0] >= 0 && dimensions[0] < op.in(0).rank(),
-                  "the dimension is none of the operand's")) {
-    return;
-  }
-  const bool given = op.operands.size() > 1 && op.in(1).type() == op.out().type();
-  op.out().SetInteger(0, given ? op.in(1).Integer(0) : op.in(0).dim(dimensions[0]));
-}
-
 // `custom-call`: a registered function, a marker, TopK; zeros if it does nothing or its result has no reader.
 SlotValue CustomCall(Op& op) {
   const std::string_view target = op.instruction.string_attr(Attr::kCustomCallTarget);
@@ -138,4 +126,20 @@ SlotValue CustomCall(Op& op) {
 }
 
 }  // namespace ops
+
+namespace fill_ops {
+
+// `get-dimension-size`: the size that set-dimension-size set, which is then an additional operand (run.cc), or the
+// dimension's size.
+void GetDimensionSize(Op& op) {
+  const Dims dimensions = op.instruction.list_attr(Attr::kDimensions);
+  if (!op.Require(dimensions.size() == 1 && dimensions[0] >= 0 && dimensions[0] < op.in(0).rank(),
+                  "the dimension is none of the operand's")) {
+    return;
+  }
+  const bool given = op.operands.size() > 1 && op.in(1).type() == op.out().type();
+  op.out().SetInteger(0, given ? op.in(1).Integer(0) : op.in(0).dim(dimensions[0]));
+}
+
+}  // namespace fill_ops
 }  // namespace hlokit::reference

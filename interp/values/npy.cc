@@ -19,29 +19,15 @@ constexpr size_t kMaxHeader = size_t{1} << 20;
 
 // Returns "f4" of "<f4".
 std::string TypeCode(ElementType type) {
-  switch (type) {
-    case ElementType::kPred:
-      return "b1";
-    case ElementType::kS8:
-    case ElementType::kS16:
-    case ElementType::kS32:
-    case ElementType::kS64:
-      return StrCat("i", BytesOf(type));
-    case ElementType::kU8:
-    case ElementType::kU16:
-    case ElementType::kU32:
-    case ElementType::kU64:
-      return StrCat("u", BytesOf(type));
-    case ElementType::kF16:
-    case ElementType::kF32:
-    case ElementType::kF64:
-      return StrCat("f", BytesOf(type));
-    case ElementType::kC64:
-    case ElementType::kC128:
-      return StrCat("c", BytesOf(type));
-    default:
-      return StrCat("V", BytesOf(type));
+  const bool whole_bytes = BitsOf(type) >= 8;
+  if (type == ElementType::kPred) return "b1";
+  if (IsSigned(type) && whole_bytes) return StrCat("i", BytesOf(type));
+  if (IsUnsigned(type) && whole_bytes) return StrCat("u", BytesOf(type));
+  if (type == ElementType::kF16 || type == ElementType::kF32 || type == ElementType::kF64) {
+    return StrCat("f", BytesOf(type));
   }
+  if (IsComplex(type)) return StrCat("c", BytesOf(type));
+  return StrCat("V", BytesOf(type));
 }
 
 struct ParsedHeader {

@@ -39,25 +39,9 @@ void CopyTransposed(std::byte* to, const std::byte* from, absl::Span<const int64
 
 // Returns true for types that NumPy has no name for.
 bool LacksName(ElementType type) {
-  switch (type) {
-    case ElementType::kPred:
-    case ElementType::kS8:
-    case ElementType::kS16:
-    case ElementType::kS32:
-    case ElementType::kS64:
-    case ElementType::kU8:
-    case ElementType::kU16:
-    case ElementType::kU32:
-    case ElementType::kU64:
-    case ElementType::kF16:
-    case ElementType::kF32:
-    case ElementType::kF64:
-    case ElementType::kC64:
-    case ElementType::kC128:
-      return false;
-    default:
-      return true;
-  }
+  if (IsInteger(type)) return BitsOf(type) < 8;
+  if (IsFloat(type)) return type != ElementType::kF16 && type != ElementType::kF32 && type != ElementType::kF64;
+  return type != ElementType::kPred && !IsComplex(type);
 }
 
 // Converts the elements that were read to the form of literals.

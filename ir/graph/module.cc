@@ -203,19 +203,19 @@ void Module::StoreAttrs(InstructionId id, absl::Span<const AttrValue> attrs) {
   InstructionRecord& r = instructions_[id.value];
   r.attr_begin = begin;
   r.attr_count = static_cast<uint16_t>(attrs.size());
-  if (attrs.empty()) return;
-  std::copy(attrs.begin(), attrs.end(), attrs_.Extend(attrs.size()));
-  bool control = attrs_[begin].attr == Attr::kControlPredecessors;
+  // `attrs` may be those of an instruction of this module, which growth moves.
+  const bool own = attrs.data() >= attrs_.begin() && attrs.data() < attrs_.end();
+  const size_t from = own ? static_cast<size_t>(attrs.data() - attrs_.data()) : 0;
+  AttrValue* const stored = attrs_.Extend(attrs.size());
+  std::copy_n(own ? attrs_.data() + from : attrs.data(), attrs.size(), stored);
   // Insertion sort: lists are short and nearly sorted.
   for (size_t i = begin + 1; i < attrs_.size(); ++i) {
     const AttrValue value = attrs_[i];
-    control |= value.attr == Attr::kControlPredecessors;
     const int order = AttrOrder(r.opcode, value.attr);
     size_t j = i;
     for (; j > begin && AttrOrder(r.opcode, attrs_[j - 1].attr) > order; --j) attrs_[j] = attrs_[j - 1];
     attrs_[j] = value;
   }
-  if (control) AddControlEdges(id);
 }
 
 void Module::AddControlEdges(InstructionId successor) {
@@ -225,9 +225,13 @@ void Module::AddControlEdges(InstructionId successor) {
 }
 
 void Module::DropControlEdges(InstructionId successor) {
+  if (control_successors_.empty()) return;
   for (int64_t predecessor : instruction(successor).list_attr(Attr::kControlPredecessors)) {
-    std::vector<InstructionId>& list = control_successors_[static_cast<uint32_t>(predecessor)];
+    const auto found = control_successors_.find(static_cast<uint32_t>(predecessor));
+    if (found == control_successors_.end()) continue;
+    std::vector<InstructionId>& list = found->second;
     list.erase(std::remove(list.begin(), list.end(), successor), list.end());
+    if (list.empty()) control_successors_.erase(found);
   }
 }
 
@@ -253,6 +257,9 @@ InstructionId Module::AddInstruction(ComputationId parent, Opcode opcode, Shape 
   instructions_.push_back(r);
   AddOperands(id, operands);
   StoreAttrs(id, attrs);
+  for (const AttrValue& value : attrs_of(instructions_[id.value])) {
+    if (value.attr == Attr::kControlPredecessors) AddControlEdges(id);
+  }
   AppendToOrder(id, parent);
   if (opcode == Opcode::kParameter) {
     std::vector<InstructionId>& parameters = computations_[parent.value].parameters;
@@ -277,7 +284,14 @@ InstructionId Module::CloneInstruction(ComputationId parent, InstructionId sourc
   instructions_.push_back(r);
   AddOperands(id, operands);
   for (const AttrValue& value : attrs_of(r)) {
-    if (value.attr == Attr::kControlPredecessors) AddControlEdges(id);
+    if (value.attr != Attr::kControlPredecessors) continue;
+    // Those of another computation are none of the copy: an order does not cross computations.
+    if (parent == instructions_[source.value].parent) {
+      AddControlEdges(id);
+    } else {
+      RemoveAttr(id, Attr::kControlPredecessors);
+    }
+    break;
   }
   AppendToOrder(id, parent);
   return id;
@@ -288,17 +302,18 @@ InstructionId Module::CloneInstruction(ComputationId parent, InstructionId sourc
 void Module::SetAttr(InstructionId id, Attr attr, uint32_t payload) {
   const bool control = attr == Attr::kControlPredecessors;
   if (control) DropControlEdges(id);
-  InstructionRecord& r = instructions_[id.value];
-  for (uint32_t i = 0; i < r.attr_count; ++i) {
-    AttrValue& value = attrs_[r.attr_begin + i];
-    if (value.attr != attr) continue;
-    value.payload = payload;
-    if (control) AddControlEdges(id);
-    return;
+  const InstructionRecord& r = instructions_[id.value];
+  AttrValue* const begin = attrs_.data() + r.attr_begin;
+  AttrValue* const end = begin + r.attr_count;
+  AttrValue* const value = std::find_if(begin, end, [&](const AttrValue& v) { return v.attr == attr; });
+  if (value != end) {
+    value->payload = payload;
+  } else {
+    std::vector<AttrValue> all(begin, end);
+    all.push_back({attr, payload});
+    StoreAttrs(id, all);
   }
-  std::vector<AttrValue> all(attrs_.begin() + r.attr_begin, attrs_.begin() + r.attr_begin + r.attr_count);
-  all.push_back({attr, payload});
-  StoreAttrs(id, all);
+  if (control) AddControlEdges(id);
 }
 
 void Module::RemoveAttr(InstructionId id, Attr attr) {
@@ -312,6 +327,7 @@ void Module::RemoveAttr(InstructionId id, Attr attr) {
 void Module::SetAttrs(InstructionId id, absl::Span<const AttrValue> attrs) {
   DropControlEdges(id);
   StoreAttrs(id, attrs);
+  AddControlEdges(id);
 }
 
 void Module::ReplaceOperand(InstructionId user, int64_t index, InstructionId operand) {
@@ -337,6 +353,7 @@ void Module::SetOperands(InstructionId user, absl::Span<const InstructionId> ope
 }
 
 void Module::ReplaceAllUses(InstructionId from, InstructionId to) {
+  if (from == to) return;
   std::vector<UseId> kept;
   while (instructions_[from.value].first_use.valid()) {
     const UseId use = instructions_[from.value].first_use;
@@ -382,6 +399,7 @@ void Module::Erase(InstructionId id) {
         if (p != id.value) list.push_back(p);
       }
       for (int64_t p : predecessors) {
+        if (p == id.value || p == successor.value) continue;  // of edges in a circle
         if (std::find(list.begin(), list.end(), p) == list.end()) list.push_back(p);
       }
       if (list.empty()) {

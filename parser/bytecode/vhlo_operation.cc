@@ -206,27 +206,18 @@ class AttributeConverter {
     }
     NodeId value = found->value;
     const NodeKind kind = nodes_.kind(value);
-    switch (attribute.kind) {
-      case AttributeKind::kDims:
-      case AttributeKind::kBools: {
-        if (kind != NodeKind::kDense) return Bad(attribute.name, "is no list of numbers");
-        const std::optional<std::vector<int64_t>> list = nodes_.Integers(value);
-        if (!list) return Bad(attribute.name, "is no list of numbers");
-        value = nodes_.DenseArray(*list, attribute.kind == AttributeKind::kDims ? 64 : 1);
-        break;
-      }
-      case AttributeKind::kUnit: {
-        const std::optional<int64_t> number = nodes_.IntegerValue(value);
-        if (!number) return Bad(attribute.name, "is no truth value");
-        value = *number != 0 ? nodes_.Make(NodeKind::kUnit) : NodeId();
-        break;
-      }
-      case AttributeKind::kSymbol:
-        if (kind != NodeKind::kString) return Bad(attribute.name, "is no name");
-        value = nodes_.Make(NodeKind::kSymbol, nodes_.text(value), {}, {});
-        break;
-      default:
-        break;
+    if (attribute.kind == AttributeKind::kDims || attribute.kind == AttributeKind::kBools) {
+      if (kind != NodeKind::kDense) return Bad(attribute.name, "is no list of numbers");
+      const std::optional<std::vector<int64_t>> list = nodes_.Integers(value);
+      if (!list) return Bad(attribute.name, "is no list of numbers");
+      value = nodes_.DenseArray(*list, attribute.kind == AttributeKind::kDims ? 64 : 1);
+    } else if (attribute.kind == AttributeKind::kUnit) {
+      const std::optional<int64_t> number = nodes_.IntegerValue(value);
+      if (!number) return Bad(attribute.name, "is no truth value");
+      value = *number != 0 ? nodes_.Make(NodeKind::kUnit) : NodeId();
+    } else if (attribute.kind == AttributeKind::kSymbol) {
+      if (kind != NodeKind::kString) return Bad(attribute.name, "is no name");
+      value = nodes_.Make(NodeKind::kSymbol, nodes_.text(value), {}, {});
     }
     if (attribute.name == "called_computations") {
       if (kind != NodeKind::kArray) return Bad(attribute.name, "is no list");

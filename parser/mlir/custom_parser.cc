@@ -42,7 +42,15 @@ OperationParser::Flow OperationParser::RunFormat() {
         if (flow != Flow::kDone) return flow;
         break;
       }
-      default:
+      case Directive::Kind::kOperand:
+      case Directive::Kind::kAttribute:
+      case Directive::Kind::kDict:
+      case Directive::Kind::kSame:
+      case Directive::Kind::kFunction:
+      case Directive::Kind::kResults:
+      case Directive::Kind::kOperands:
+      case Directive::Kind::kFirstOperand:
+      case Directive::Kind::kArrow:
         if (!RunDirective(directive)) return Flow::kError;
     }
     ++op().directive;
@@ -99,7 +107,10 @@ bool OperationParser::RunDirective(const Directive& directive) {
     }
     case Directive::Kind::kArrow:
       return ParseArrowTypes();
-    default:
+    case Directive::Kind::kLiteral:
+    case Directive::Kind::kOptional:
+    case Directive::Kind::kEnd:
+    case Directive::Kind::kCustom:
       return in_.ErrorHere("malformed operation");
   }
 }
@@ -269,7 +280,22 @@ bool OperationParser::ParseAttributeValue(const AttributeDefinition& attribute) 
     case AttributeKind::kAxes:
       value = ParseVerbatimAxes(attribute.name);
       break;
-    default:
+    case AttributeKind::kAny:
+    case AttributeKind::kSymbol:
+    case AttributeKind::kF32:
+    case AttributeKind::kUnit:
+    case AttributeKind::kArray:
+    case AttributeKind::kDictionary:
+    case AttributeKind::kElements:
+    case AttributeKind::kType:
+    case AttributeKind::kTranspose:
+    case AttributeKind::kAccuracy:
+    case AttributeKind::kDot:
+    case AttributeKind::kRaggedDot:
+    case AttributeKind::kGather:
+    case AttributeKind::kScatter:
+    case AttributeKind::kChannel:
+    case AttributeKind::kGroups:
       value = nodes_.ParseAttribute();
       break;
   }

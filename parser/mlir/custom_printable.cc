@@ -113,7 +113,23 @@ bool OperationPrinter::CanPrintCustom(const Operation& op) const {
           if (!name.valid() || n.kind(name) != NodeKind::kString) return false;
           break;
         }
-        default:
+        case Custom::kNone:
+        case Custom::kModule:
+        case Custom::kTo:
+        case Custom::kExtractType:
+        case Custom::kInsertType:
+        case Custom::kOperandTypes:
+        case Custom::kMesh:
+        case Custom::kDirection:
+        case Custom::kManual:
+        case Custom::kNamed:
+        case Custom::kSelect:
+        case Custom::kComplex:
+        case Custom::kTuple:
+        case Custom::kSameTypes:
+        case Custom::kUi32:
+        case Custom::kRegions:
+        case Custom::kIndirect:
           break;
       }
     }
@@ -158,7 +174,23 @@ bool OperationPrinter::CanPrintCustom(const Operation& op) const {
       case AttributeKind::kAxes:
         if (kind != NodeKind::kVerbatim || !n.text(value).starts_with("#sdy")) return false;
         break;
-      default:
+      case AttributeKind::kAny:
+      case AttributeKind::kString:
+      case AttributeKind::kSymbol:
+      case AttributeKind::kF32:
+      case AttributeKind::kUnit:
+      case AttributeKind::kArray:
+      case AttributeKind::kDictionary:
+      case AttributeKind::kElements:
+      case AttributeKind::kType:
+      case AttributeKind::kTranspose:
+      case AttributeKind::kAccuracy:
+      case AttributeKind::kDot:
+      case AttributeKind::kRaggedDot:
+      case AttributeKind::kGather:
+      case AttributeKind::kScatter:
+      case AttributeKind::kChannel:
+      case AttributeKind::kGroups:
         break;
     }
   }

@@ -188,7 +188,26 @@ void OperationPrinter::AttributeValue(const Operation& op, const AttributeDefini
     case AttributeKind::kAxes:
       Axes(value);
       return;
-    default:
+    case AttributeKind::kAny:
+    case AttributeKind::kString:
+    case AttributeKind::kSymbol:
+    case AttributeKind::kF32:
+    case AttributeKind::kBool:
+    case AttributeKind::kUnit:
+    case AttributeKind::kArray:
+    case AttributeKind::kDictionary:
+    case AttributeKind::kElements:
+    case AttributeKind::kType:
+    case AttributeKind::kEnum:
+    case AttributeKind::kComparisonType:
+    case AttributeKind::kTranspose:
+    case AttributeKind::kAccuracy:
+    case AttributeKind::kDot:
+    case AttributeKind::kRaggedDot:
+    case AttributeKind::kGather:
+    case AttributeKind::kScatter:
+    case AttributeKind::kChannel:
+    case AttributeKind::kGroups:
       AppendText(n, value, &out_);
   }
 }
@@ -253,7 +272,22 @@ void OperationPrinter::AttributeDictionary(const Operation& op, std::string_view
           case Custom::kScan:
             placed = placed || name == "dimension" || name.ends_with("SegmentSizes");
             break;
-          default:
+          case Custom::kNone:
+          case Custom::kValueType:
+          case Custom::kTo:
+          case Custom::kExtractType:
+          case Custom::kInsertType:
+          case Custom::kOperandTypes:
+          case Custom::kSelect:
+          case Custom::kComplex:
+          case Custom::kTuple:
+          case Custom::kSameTypes:
+          case Custom::kUi32:
+          case Custom::kBarrier:
+          case Custom::kWhile:
+          case Custom::kRegions:
+          case Custom::kFor:
+          case Custom::kIndirect:
             break;
         }
       }

@@ -103,7 +103,17 @@ bool HasKind(const mlir::NodeTable& n, AttributeKind kind, NodeId value) {
       return true;
     case AttributeKind::kType:
       return n.IsType(value);
-    default:
+    case AttributeKind::kAny:
+    case AttributeKind::kAccuracy:
+    case AttributeKind::kDot:
+    case AttributeKind::kDotAlgorithm:
+    case AttributeKind::kRaggedDot:
+    case AttributeKind::kGather:
+    case AttributeKind::kScatter:
+    case AttributeKind::kConvolution:
+    case AttributeKind::kChannel:
+    case AttributeKind::kGroups:
+    case AttributeKind::kAxes:
       return true;
   }
 }
@@ -113,19 +123,10 @@ bool HasKind(const mlir::NodeTable& n, AttributeKind kind, NodeId value) {
 bool Satisfies(const mlir::NodeTable& n, TypeConstraint constraint, NodeId type) {
   const NodeKind kind = n.kind(type);
   const auto dialect = [&](std::string_view text) { return kind == NodeKind::kDialectType && n.text(type) == text; };
-  switch (constraint) {
-    case TypeConstraint::kAny:
-      return true;
-    case TypeConstraint::kToken:
-      return dialect("stablehlo.token");
-    case TypeConstraint::kTuple:
-      return kind == NodeKind::kTupleType;
-    case TypeConstraint::kTensorOrToken:
-      if (dialect("stablehlo.token") || kind != NodeKind::kTensorType) return true;
-      break;
-    default:
-      break;
-  }
+  if (constraint == TypeConstraint::kAny) return true;
+  if (constraint == TypeConstraint::kToken) return dialect("stablehlo.token");
+  if (constraint == TypeConstraint::kTuple) return kind == NodeKind::kTupleType;
+  if (constraint == TypeConstraint::kTensorOrToken && kind != NodeKind::kTensorType) return true;
   if (kind != NodeKind::kTensorType) return false;
   const NodeId e = n.child(type, 0);
   const absl::Span<const int64_t> sizes = n.ints(type);
@@ -198,7 +199,9 @@ bool Satisfies(const mlir::NodeTable& n, TypeConstraint constraint, NodeId type)
       return any_quantized;
     case TypeConstraint::kUi32:
       return sizes.empty() && is_unsigned && n.ints(e)[0] == 32;
-    default:
+    case TypeConstraint::kAny:
+    case TypeConstraint::kToken:
+    case TypeConstraint::kTuple:
       return true;
   }
 }

@@ -438,44 +438,39 @@ int64_t CostCounter::ReadOf(Instruction source) const {
     if (!std::exchange(read_whole, true)) bytes = SaturatingAdd(bytes, whole);
   };
   for (Instruction user : source.users()) {
-    switch (CostRuleOf(user.opcode())) {
-      case CostRule::kSlice:
-        bytes = SaturatingAdd(bytes, BufferBytes(user.shape()));
-        break;
-      case CostRule::kDynamicSlice:
-        user.operand(0) == source ? void(bytes = SaturatingAdd(bytes, BufferBytes(user.shape()))) : read_once();
-        break;
-      case CostRule::kDynamicUpdateSlice:
-        if (user.operand(0) != source) read_once();
-        break;
-      case CostRule::kFusion: {
-        const Computation body = user.computation_attr(Attr::kCalls);
-        if (!body.valid() || !body.root().valid()) break;
-        for (int64_t k = 0; k < user.operand_count(); ++k) {
-          if (user.operand(k) != source || k >= body.parameter_count()) continue;
-          const Instruction root = body.root();
-          const bool simple = root.operand_count() == 0 || body.parameter(k) == root.operand(0);
-          bool read_nested = false;
-          for (Instruction after : user.users()) {
-            const CostRule rule = simple ? CostRuleOf(after.opcode()) : CostRule::kPlain;
-            if (rule == CostRule::kSlice || (rule == CostRule::kDynamicSlice && after.operand(0) == user)) {
-              bytes = SaturatingAdd(bytes, BufferBytes(after.shape()));
-            } else if (rule == CostRule::kDynamicUpdateSlice && after.operand(0) == user) {
-              continue;
-            } else if (!std::exchange(read_nested, true)) {
-              const bool indexes = rule == CostRule::kDynamicSlice || rule == CostRule::kDynamicUpdateSlice;
-              bytes = SaturatingAdd(bytes, indexes ? BufferBytes(user.shape()) : result_.ParameterBytesRead(body, k));
-            }
+    const CostRule cost = CostRuleOf(user.opcode());
+    if (cost == CostRule::kSlice) {
+      bytes = SaturatingAdd(bytes, BufferBytes(user.shape()));
+    } else if (cost == CostRule::kDynamicSlice) {
+      user.operand(0) == source ? void(bytes = SaturatingAdd(bytes, BufferBytes(user.shape()))) : read_once();
+    } else if (cost == CostRule::kDynamicUpdateSlice) {
+      if (user.operand(0) != source) read_once();
+    } else if (cost == CostRule::kFusion) {
+      const Computation body = user.computation_attr(Attr::kCalls);
+      if (!body.valid() || !body.root().valid()) continue;
+      for (int64_t k = 0; k < user.operand_count(); ++k) {
+        if (user.operand(k) != source || k >= body.parameter_count()) continue;
+        const Instruction root = body.root();
+        const bool simple = root.operand_count() == 0 || body.parameter(k) == root.operand(0);
+        bool read_nested = false;
+        for (Instruction after : user.users()) {
+          const CostRule rule = simple ? CostRuleOf(after.opcode()) : CostRule::kPlain;
+          if (rule == CostRule::kSlice || (rule == CostRule::kDynamicSlice && after.operand(0) == user)) {
+            bytes = SaturatingAdd(bytes, BufferBytes(after.shape()));
+          } else if (rule == CostRule::kDynamicUpdateSlice && after.operand(0) == user) {
+            continue;
+          } else if (!std::exchange(read_nested, true)) {
+            const bool indexes = rule == CostRule::kDynamicSlice || rule == CostRule::kDynamicUpdateSlice;
+            bytes = SaturatingAdd(bytes, indexes ? BufferBytes(user.shape()) : result_.ParameterBytesRead(body, k));
           }
         }
-        break;
       }
-      default:
-        if (user.opcode() == Opcode::kBroadcast || user.opcode() == Opcode::kReshape) {
-          bytes = SaturatingAdd(bytes, whole);
-        } else {
-          read_once();
-        }
+    } else {
+      if (user.opcode() == Opcode::kBroadcast || user.opcode() == Opcode::kReshape) {
+        bytes = SaturatingAdd(bytes, whole);
+      } else {
+        read_once();
+      }
     }
   }
   return bytes;

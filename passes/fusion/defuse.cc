@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -45,6 +47,14 @@ void Inline(Module& module, Instruction fusion, Computation body) {
     const InstructionId copy = module.CloneInstruction(caller, id, i.record().name, operands);
     if (place.valid()) module.MoveBefore(copy, place);
     made[id.value] = copy;
+    std::vector<int64_t> predecessors;
+    for (Instruction p : i.control_predecessors()) {
+      const int64_t before = copy_of(p.id()).value;  // two parameters may be one operand
+      if (std::find(predecessors.begin(), predecessors.end(), before) == predecessors.end()) {
+        predecessors.push_back(before);
+      }
+    }
+    if (!predecessors.empty()) module.SetAttr(copy, Attr::kControlPredecessors, module.ListPayload(predecessors));
   }
   const Instruction root = body.root();
   if (root.opcode() == Opcode::kTuple) {

@@ -129,16 +129,13 @@ std::optional<Field> Field::Find(std::string_view name) {
     const auto attr = static_cast<Attr>(k);
     if (ToString(attr) != name) continue;
     field.attr_ = attr;
-    switch (InfoOf(InfoOf(attr).type).payload) {
-      case PayloadKind::kBool:
-        field.type_ = FieldType::kBool;
-        break;
-      case PayloadKind::kInt64:
-      case PayloadKind::kFloat:
-        field.type_ = FieldType::kNumber;
-        break;
-      default:
-        field.type_ = FieldType::kText;
+    const PayloadKind payload = InfoOf(InfoOf(attr).type).payload;
+    if (payload == PayloadKind::kBool) {
+      field.type_ = FieldType::kBool;
+    } else if (payload == PayloadKind::kInt64 || payload == PayloadKind::kFloat) {
+      field.type_ = FieldType::kNumber;
+    } else {
+      field.type_ = FieldType::kText;
     }
     field.read_ = nullptr;
     return field;

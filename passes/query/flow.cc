@@ -32,23 +32,18 @@ int64_t FirstLeafOf(Shape tuple, int64_t k) {
 template <typename Visit>
 void ForEachArgument(Instruction call, Computation callee, int64_t branch, Visit visit) {
   const int64_t parameters = callee.parameter_count(), operands = call.operand_count();
-  switch (call.opcode()) {
-    case Opcode::kCall:
-    case Opcode::kFusion:
-    case Opcode::kAsyncStart:
-      for (int64_t k = 0; k < std::min(parameters, operands); ++k) visit(k, k);
-      return;
-    case Opcode::kWhile:
-      if (operands > 0 && parameters > 0) visit(0, 0);
-      return;
-    case Opcode::kConditional:
-      if (branch + 1 < operands && parameters > 0) visit(branch + 1, 0);
-      return;
-    default:
-      // Functions of elements: each parameter may get elements of each operand.
-      for (int64_t k = 0; k < operands; ++k) {
-        for (int64_t p = 0; p < parameters; ++p) visit(k, p);
-      }
+  const Opcode opcode = call.opcode();
+  if (opcode == Opcode::kCall || opcode == Opcode::kFusion || opcode == Opcode::kAsyncStart) {
+    for (int64_t k = 0; k < std::min(parameters, operands); ++k) visit(k, k);
+  } else if (opcode == Opcode::kWhile) {
+    if (operands > 0 && parameters > 0) visit(0, 0);
+  } else if (opcode == Opcode::kConditional) {
+    if (branch + 1 < operands && parameters > 0) visit(branch + 1, 0);
+  } else {
+    // Functions of elements: each parameter may get elements of each operand.
+    for (int64_t k = 0; k < operands; ++k) {
+      for (int64_t p = 0; p < parameters; ++p) visit(k, p);
+    }
   }
 }
 

@@ -52,7 +52,7 @@ InstructionId CloneBody(Module& module, Computation source, absl::Span<const Ins
     const InstructionId copy = builder.MakeClone(id, operands);
     module.SetSource(copy, r.source_offset);
     if (fused.valid()) module.SetAttr(copy, Attr::kCalls, fused.value);
-    if (module.instruction(copy).has(Attr::kControlPredecessors)) {
+    if (module.instruction(id).has(Attr::kControlPredecessors)) {
       std::vector<int64_t> predecessors;
       for (Instruction p : module.instruction(id).control_predecessors()) {
         predecessors.push_back(copies.at(p.id().value).value);

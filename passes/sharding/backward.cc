@@ -98,39 +98,34 @@ std::optional<std::vector<std::optional<Tiling>>> Propagator::FromUser(Instructi
     for (size_t k = 0; k < count; ++k) leaves[k] = *from[first + k];
     return leaves;
   };
-  switch (user.opcode()) {
-    case Opcode::kTuple: {
-      size_t first = 0;
-      for (int64_t k = 0; k < index; ++k) first += ToSize(user.operand(k).shape().leaf_count());
-      return copy(Get(user), first);
-    }
-    case Opcode::kGetTupleElement: {
-      const size_t first = ToSize(FirstLeaf(operand.shape(), user.int_attr(Attr::kIndex)));
-      const LeafTilings& from = Get(user);
-      if (first + from.size() > count) return std::nullopt;
-      for (size_t k = 0; k < from.size(); ++k) leaves[first + k] = *from[k];
-      return leaves;
-    }
-    case Opcode::kCall:
-    case Opcode::kConditional: {
-      const std::vector<Computation> callees = user.called_computations();
-      const bool call = user.opcode() == Opcode::kCall;
-      if (!call && index == 0) return std::nullopt;
-      const size_t callee = call ? 0 : ToSize(index - 1);
-      const int64_t parameter = call ? index : 0;
-      if (callee >= callees.size() || parameter >= callees[callee].parameter_count()) return std::nullopt;
-      const Instruction in_callee = callees[callee].parameter(parameter);
-      return Has(in_callee) ? copy(Get(in_callee), 0) : std::nullopt;
-    }
-    case Opcode::kOutfeed:
-      // The data, and then a token.
-      return index == 0 ? copy(Get(user), 0) : std::nullopt;
-    default:
-      break;
+  const Opcode opcode = user.opcode();
+  if (opcode == Opcode::kTuple) {
+    size_t first = 0;
+    for (int64_t k = 0; k < index; ++k) first += ToSize(user.operand(k).shape().leaf_count());
+    return copy(Get(user), first);
   }
-  if (!operand.shape().IsArray()) {
-    return SameDims(operand.shape(), user.shape()) ? copy(Get(user), 0) : std::nullopt;
+  if (opcode == Opcode::kGetTupleElement) {
+    const size_t first = ToSize(FirstLeaf(operand.shape(), user.int_attr(Attr::kIndex)));
+    const LeafTilings& from = Get(user);
+    if (first + from.size() > count) return std::nullopt;
+    for (size_t k = 0; k < from.size(); ++k) leaves[first + k] = *from[k];
+    return leaves;
   }
+  if (opcode == Opcode::kCall || opcode == Opcode::kConditional) {
+    const std::vector<Computation> callees = user.called_computations();
+    const bool call = user.opcode() == Opcode::kCall;
+    if (!call && index == 0) return std::nullopt;
+    const size_t callee = call ? 0 : ToSize(index - 1);
+    const int64_t parameter = call ? index : 0;
+    if (callee >= callees.size() || parameter >= callees[callee].parameter_count()) return std::nullopt;
+    const Instruction in_callee = callees[callee].parameter(parameter);
+    return Has(in_callee) ? copy(Get(in_callee), 0) : std::nullopt;
+  }
+  if (opcode == Opcode::kOutfeed) {
+    // The data, and then a token.
+    return index == 0 ? copy(Get(user), 0) : std::nullopt;
+  }
+  if (!operand.shape().IsArray()) return SameDims(operand.shape(), user.shape()) ? copy(Get(user), 0) : std::nullopt;
   leaves[0] = ArrayFromUser(user, index);
   if (!leaves[0]) return std::nullopt;
   return leaves;
@@ -213,7 +208,14 @@ std::optional<Tiling> Propagator::ArrayFromUser(Instruction user, int64_t index)
       return CarryAlongFactors(rule, rule.results[0], rule.operands[ToSize(index)], *result,
                                KindBit(FactorKind::kParallel));
     }
-    default:
+    case RuleClass::kElementwise:
+    case RuleClass::kForwarding:
+    case RuleClass::kNothing:
+    case RuleClass::kSource:
+    case RuleClass::kWhole:
+    case RuleClass::kDeviceDimension:
+    case RuleClass::kBitcastConvert:
+    case RuleClass::kCustomCall:
       break;
   }
   if (!user.shape().IsArray() || !SameDims(operand.shape(), user.shape())) return std::nullopt;

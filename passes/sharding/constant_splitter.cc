@@ -11,15 +11,12 @@ namespace {
 // Returns true for an instruction that any user can have for itself.
 bool IsSplittable(Instruction i) {
   if (i.has(Attr::kSharding) || i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) return false;
-  switch (i.opcode()) {
-    case Opcode::kConstant:
-    case Opcode::kIota:
-      return true;
-    case Opcode::kBroadcast:
-      return i.operand(0).opcode() == Opcode::kConstant && i.operand(0).shape().IsScalar();
-    default:
-      return false;
+  const Opcode opcode = i.opcode();
+  if (opcode == Opcode::kConstant || opcode == Opcode::kIota) return true;
+  if (opcode == Opcode::kBroadcast) {
+    return i.operand(0).opcode() == Opcode::kConstant && i.operand(0).shape().IsScalar();
   }
+  return false;
 }
 
 }  // namespace

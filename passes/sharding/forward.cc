@@ -44,18 +44,13 @@ bool Propagator::IsSpatial(Instruction i) const { return std::any_of(Get(i).begi
 bool Propagator::PassesAtLevel(Instruction i) const {
   if (i.opcode() == Opcode::kBroadcast) return level_ >= 2;
   if (level_ >= 1 || IsRuleElementwise(i) || HasTarget(i, "Sharding")) return true;
-  switch (RuleClassOf(i.opcode())) {
-    case RuleClass::kForwarding:
-      return i.opcode() != Opcode::kConditional;
-    case RuleClass::kTranspose:
-    case RuleClass::kReshape:
-    case RuleClass::kConcatenate:
-    case RuleClass::kDynamicSlice:
-    case RuleClass::kDynamicUpdateSlice:
-      return true;
-    default:
-      return false;
+  const RuleClass rule = RuleClassOf(i.opcode());
+  if (rule == RuleClass::kForwarding) return i.opcode() != Opcode::kConditional;
+  if (rule == RuleClass::kTranspose || rule == RuleClass::kReshape || rule == RuleClass::kConcatenate ||
+      rule == RuleClass::kDynamicSlice || rule == RuleClass::kDynamicUpdateSlice) {
+    return true;
   }
+  return false;
 }
 
 bool Propagator::SupportsPartitioning(Instruction i, bool to_output) const {
@@ -63,30 +58,18 @@ bool Propagator::SupportsPartitioning(Instruction i, bool to_output) const {
       to_output && std::find(options_.to_output.begin(), options_.to_output.end(), true) != options_.to_output.end();
   if (i.is_root() && !callers_.contains(i.parent().id().value) && !(i.parent().is_entry() && output_allowed))
     return false;
-  switch (i.opcode()) {
-    case Opcode::kParameter:
-      return callers_.contains(i.parent().id().value) ||
-             std::find(options_.to_parameters.begin(), options_.to_parameters.end(), true) !=
-                 options_.to_parameters.end();
-    case Opcode::kAllReduce:
-    case Opcode::kReduceScatter:
-      return !i.has(Attr::kChannelId);
-    case Opcode::kReverse:
-    case Opcode::kRng:
-      return options_.is_spmd;
-    default:
-      break;
+  const Opcode opcode = i.opcode();
+  if (opcode == Opcode::kParameter) {
+    return callers_.contains(i.parent().id().value) ||
+           std::find(options_.to_parameters.begin(), options_.to_parameters.end(), true) !=
+               options_.to_parameters.end();
   }
-  switch (RuleClassOf(i.opcode())) {
-    case RuleClass::kNothing:
-    case RuleClass::kWhole:
-    case RuleClass::kDeviceDimension:
-      return false;
-    case RuleClass::kCustomCall:
-      return options_.is_spmd && RuleClassOf(i) != RuleClass::kCustomCall;
-    default:
-      return true;
-  }
+  if (opcode == Opcode::kAllReduce || opcode == Opcode::kReduceScatter) return !i.has(Attr::kChannelId);
+  if (opcode == Opcode::kReverse || opcode == Opcode::kRng) return options_.is_spmd;
+  const RuleClass rule = RuleClassOf(i.opcode());
+  if (rule == RuleClass::kNothing || rule == RuleClass::kWhole || rule == RuleClass::kDeviceDimension) return false;
+  if (rule == RuleClass::kCustomCall) return options_.is_spmd && RuleClassOf(i) != RuleClass::kCustomCall;
+  return true;
 }
 
 bool Propagator::IsForeignAsync(Instruction i) const {
@@ -143,20 +126,13 @@ bool Propagator::InferFromOperands(Instruction i) {
   if (HasTarget(i, "ShardBarrierFrom")) return false;
   if (const std::optional<bool> taken = TakeManualFromOperands(i)) return *taken;
   if (!SupportsPartitioning(i, /*to_output=*/true)) return TakeReplicationFromOperands(i);
-  switch (i.opcode()) {
-    case Opcode::kGetTupleElement:
-      return ForwardElement(i);
-    case Opcode::kTuple:
-      return ForwardTuple(i);
-    case Opcode::kParameter:
-      return ForwardParameter(i);
-    case Opcode::kWhile:
-      return ForwardWhile(i);
-    case Opcode::kConditional:
-    case Opcode::kCall:
-      return false;  // from the roots of the callees: ShareWithRelated
-    default:
-      break;
+  const Opcode opcode = i.opcode();
+  if (opcode == Opcode::kGetTupleElement) return ForwardElement(i);
+  if (opcode == Opcode::kTuple) return ForwardTuple(i);
+  if (opcode == Opcode::kParameter) return ForwardParameter(i);
+  if (opcode == Opcode::kWhile) return ForwardWhile(i);
+  if (opcode == Opcode::kConditional || opcode == Opcode::kCall) {
+    return false;  // from the roots of the callees: ShareWithRelated
   }
   switch (RuleClassOf(i)) {
     case RuleClass::kForwarding:

@@ -20,20 +20,18 @@ constexpr int kMaxFollowed = 32;
 // Returns the dimension along which each element of `i` equals its index; nullopt if there is none that can be seen.
 std::optional<int64_t> IotaDimension(Instruction i) {
   for (int n = 0; n < kMaxFollowed; ++n) {
-    switch (i.opcode()) {
-      case Opcode::kIota:
-        return i.int_attr(Attr::kIotaDimension);
-      case Opcode::kCopy:
-      case Opcode::kConvert:
-        i = i.operand(0);
-        continue;
-      case Opcode::kCustomCall:
-        if (i.operand_count() != 1 || i.string_attr(Attr::kCustomCallTarget) != "Sharding") return std::nullopt;
-        i = i.operand(0);
-        continue;
-      default:
-        return std::nullopt;
+    const Opcode opcode = i.opcode();
+    if (opcode == Opcode::kIota) return i.int_attr(Attr::kIotaDimension);
+    if (opcode == Opcode::kCopy || opcode == Opcode::kConvert) {
+      i = i.operand(0);
+      continue;
     }
+    if (opcode == Opcode::kCustomCall) {
+      if (i.operand_count() != 1 || i.string_attr(Attr::kCustomCallTarget) != "Sharding") return std::nullopt;
+      i = i.operand(0);
+      continue;
+    }
+    return std::nullopt;
   }
   return std::nullopt;
 }

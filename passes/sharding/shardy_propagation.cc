@@ -295,49 +295,46 @@ void ShardyPropagator::VisitEdges(Instruction i) {
     }
   };
   LeafList& own = At(i);
-  switch (i.opcode()) {
-    case Opcode::kTuple: {
-      size_t first = 0;
-      for (Instruction operand : i.operands()) {
-        tie_all(own, first, At(operand), 0, At(operand).size());
-        first += At(operand).size();
-      }
-      return;
+  const Opcode opcode = i.opcode();
+  if (opcode == Opcode::kTuple) {
+    size_t first = 0;
+    for (Instruction operand : i.operands()) {
+      tie_all(own, first, At(operand), 0, At(operand).size());
+      first += At(operand).size();
     }
-    case Opcode::kGetTupleElement: {
-      size_t first = 0;
-      for (int64_t k = 0; k < i.int_attr(Attr::kIndex); ++k) {
-        first += ToSize(i.operand(0).shape().element(k).leaf_count());
-      }
-      tie_all(own, 0, At(i.operand(0)), first, own.size());
-      return;
+    return;
+  }
+  if (opcode == Opcode::kGetTupleElement) {
+    size_t first = 0;
+    for (int64_t k = 0; k < i.int_attr(Attr::kIndex); ++k) {
+      first += ToSize(i.operand(0).shape().element(k).leaf_count());
     }
-    case Opcode::kWhile: {
-      const Computation body = i.computation_attr(Attr::kBody), condition = i.computation_attr(Attr::kCondition);
-      for (Instruction other : {i.operand(0), body.root(), body.parameter(0), condition.parameter(0)}) {
-        tie_all(own, 0, At(other), 0, own.size());
-      }
-      return;
+    tie_all(own, 0, At(i.operand(0)), first, own.size());
+    return;
+  }
+  if (opcode == Opcode::kWhile) {
+    const Computation body = i.computation_attr(Attr::kBody), condition = i.computation_attr(Attr::kCondition);
+    for (Instruction other : {i.operand(0), body.root(), body.parameter(0), condition.parameter(0)}) {
+      tie_all(own, 0, At(other), 0, own.size());
     }
-    case Opcode::kCall:
-    case Opcode::kConditional: {
-      const bool call = i.opcode() == Opcode::kCall;
-      const std::vector<Computation> callees = i.called_computations();
-      for (size_t n = 0; n < callees.size(); ++n) {
-        tie_all(own, 0, At(callees[n].root()), 0, own.size());
-        for (int64_t p = 0; p < callees[n].parameter_count(); ++p) {
-          const int64_t operand = call ? p : static_cast<int64_t>(n) + 1;
-          if (operand < i.operand_count()) {
-            tie_all(At(callees[n].parameter(p)), 0, At(i.operand(operand)), 0, At(i.operand(operand)).size());
-          }
+    return;
+  }
+  if (opcode == Opcode::kCall || opcode == Opcode::kConditional) {
+    const bool call = i.opcode() == Opcode::kCall;
+    const std::vector<Computation> callees = i.called_computations();
+    for (size_t n = 0; n < callees.size(); ++n) {
+      tie_all(own, 0, At(callees[n].root()), 0, own.size());
+      for (int64_t p = 0; p < callees[n].parameter_count(); ++p) {
+        const int64_t operand = call ? p : static_cast<int64_t>(n) + 1;
+        if (operand < i.operand_count()) {
+          tie_all(At(callees[n].parameter(p)), 0, At(i.operand(operand)), 0, At(i.operand(operand)).size());
         }
       }
-      return;
     }
-    default:
-      if (i.operand_count() > 0 && Compatible(i.shape(), i.operand(0).shape())) {
-        tie_all(own, 0, At(i.operand(0)), 0, own.size());
-      }
+    return;
+  }
+  if (i.operand_count() > 0 && Compatible(i.shape(), i.operand(0).shape())) {
+    tie_all(own, 0, At(i.operand(0)), 0, own.size());
   }
 }
 

@@ -28,7 +28,8 @@ def settings(build: pathlib.Path) -> tuple[str, list[str]]:
         words = shlex.split(command["command"])
         compiler = next(word for word in words if "++" in os.path.basename(word))
         for i, word in enumerate(words):
-            if word == "-isystem":
+            # The compiler's own headers find those of the C library behind them.
+            if word == "-isystem" and words[i + 1] != "/usr/include":
                 flags[f"-isystem{words[i + 1]}"] = None
             elif word.startswith(("-I", "-D", "-std=")):
                 flags[word] = None

@@ -1,19 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Adds two opcodes to a copy of the sources, builds the tools and runs programs with them: how much a new opcode takes.
+"""Adds two opcodes to a copy of the sources: how much a new opcode takes.
 
-usage: add_opcode.py [--keep DIR] SOURCE_DIR
+usage: add_opcode.py [--build] [--keep DIR] [--build-dir DIR] SOURCE_DIR
 
 An elementwise opcode must take at most 3 files, one that moves elements, with a shape rule of its own, at most 7. All else, from
-parsing to the op reference, must follow. Then the description of an opcode changes, and at most 3 files may compile again."""
+parsing to the op reference, must follow: every table of opcodes is complete, so the sources with tables and those that change
+compile. --build: builds the tools from a whole copy and runs programs with both opcodes; then the description of an opcode
+changes, and at most 3 files may compile again."""
 import argparse
 import filecmp
 import os
+import pathlib
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../check'))
+import includes  # noqa: E402
 
 # Of each opcode, by file: a text that stands there once, and what goes before it.
 ELEMENTWISE = {
@@ -55,7 +61,6 @@ STRUCTURAL = {
     'passes/sharding/opcode_sharding_rules.def': [
         ('OPCODE_SHARDING_RULE(Domain,', 'OPCODE_SHARDING_RULE(Decimate, Slice)\n')],
     'passes/target/opcode_work.def': [('OPCODE_WORK(Divide,', 'OPCODE_WORK(Decimate, Movement, 1, 0)\n')],
-    'interp/reference/ops.h': [('void Reverse(Op& op);', 'void Decimate(Op& op);\n')],
     'interp/reference/data_movement.cc': [(
         '// `reverse`\nvoid Reverse(Op& op) {',
         '// `decimate`\nvoid Decimate(Op& op) {\n'
@@ -81,6 +86,11 @@ ENTRY main {
   ROOT z = f32[2,3] decimate(y), dimensions={1}
 }
 '''
+
+
+ROOMS = ('ir', 'parser', 'passes', 'interp', 'tracer', 'tools', 'python')
+# Of a source whose code depends on which opcodes there are.
+TABLE = re.compile(r'MakeOpcodeTable|ir/ops/(opcodes.def|opcode_names.inc|opcode_columns.inc)')
 
 
 def apply(root, edits):
@@ -118,59 +128,105 @@ def expect(condition, what):
         sys.exit(1)
 
 
+def copy(source, root, paths):
+    for path in paths:
+        target = os.path.join(root, path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        shutil.copy2(os.path.join(source, path), target, follow_symlinks=False)
+
+
+def add_both(source, root):
+    """Adds the opcodes to a copy, and counts the files of each."""
+    apply(root, ELEMENTWISE)
+    touched = changed(source, root)
+    expect(len(touched) <= 3, f'an elementwise opcode touches {len(touched)} files: {", ".join(touched)}')
+    apply(root, STRUCTURAL)
+    both = changed(source, root)
+    apply(root, {path: [(added, None) for _, added in edits] for path, edits in ELEMENTWISE.items()})
+    touched = changed(source, root)
+    expect(len(touched) <= 7, f'an opcode that moves elements touches {len(touched)} files: {", ".join(touched)}')
+    apply(root, ELEMENTWISE)
+    expect(changed(source, root) == both, f'both touch {len(both)} files; docs/ops.md is written from the tables')
+    return both
+
+
+def compile_changed(source, root, changed_files, build):
+    """Checks the changed sources and those with tables, as one translation unit where their names allow that."""
+    generated = os.path.join(root, 'generated')
+    for macro, stem in (('OPCODE', 'opcode'), ('SHAPE_RULE', 'shape_rule')):
+        os.makedirs(os.path.join(generated, 'ir/ops'), exist_ok=True)
+        files = {kind: os.path.join(generated, f'ir/ops/{stem}_{kind}.inc') for kind in ('names', 'columns')}
+        run(['cmake', '-D', f'table={root}/ir/ops/opcodes.def', '-D', f'macro={macro}', '-D', f'names={files["names"]}',
+             '-D', f'columns={files["columns"]}', '-P', os.path.join(source, 'cmake/TableHeaders.cmake')])
+    sources = {path for path in changed_files if path.endswith('.cc')}
+    for room in ROOMS:
+        for path in pathlib.Path(source, room).rglob('*.cc'):
+            if TABLE.search(path.read_text()):
+                sources.add(str(path.relative_to(source)))
+    compiler, flags = includes.settings(pathlib.Path(build))
+    # What changed is found before the file that it replaces.
+    flags = [f'-I{root}', f'-I{generated}', *(flag for flag in flags if not flag.startswith('-D')), '-DNDEBUG']
+    command = [compiler, *flags, '-Wall', '-Wextra', '-Werror', '-fsyntax-only', '-xc++', '-']
+    # The name of most tables, in namespaces without names.
+    lines = [f'#define kRows kRows_{k}\n#include "{path}"\n#undef kRows\n' for k, path in enumerate(sorted(sources))]
+    if subprocess.run(command, input=''.join(lines), text=True, stderr=subprocess.DEVNULL).returncode != 0:
+        for line in lines:
+            run(command, input=line)
+    print(f'ok: {len(sources)} sources compile: those that changed, and those with tables of opcodes')
+
+
+def build_and_run(source, root, work):
+    run(['cmake', '--preset', 'tools'], cwd=root)
+    build = ['cmake', '--build', 'build/release', '--target', 'hlo-opt', 'hlo-run', 'hlo-inspect']
+    run(build, cwd=root)
+    print('ok: the copy builds')
+
+    def tool(name, *arguments):
+        return run([os.path.join(root, 'build/release/bin', name), *arguments])
+
+    program = os.path.join(work, 'both.hlo')
+    open(program, 'w').write(PROGRAM)
+    printed = tool('hlo-opt', program)
+    expect('decimate(' in printed and ', dimensions={1}' in printed and 'exponential-base-two(' in printed, 'both print')
+    as_json = os.path.join(work, 'both.json')
+    open(as_json, 'w').write(tool('hlo-opt', '--print=json', program))
+    expect(tool('hlo-opt', as_json) == printed, 'JSON reads back to the same text')
+    expect('halved where' in tool('hlo-inspect', 'ops', 'decimate'), 'the reference has the shape rule')
+    expect('f32[2,3]' in tool('hlo-opt', '--passes=tpu', program), 'the TPU pipeline takes both')
+    arguments = os.path.join(work, 'arguments.txt')
+    open(arguments, 'w').write('f32[2,5] {{0, 1, 2, 3, 4}, {-1, 0.5, 3, 1, 5}}\n')
+    values = {}
+    for engine in ('reference', 'exact'):
+        values[engine] = tool('hlo-run', f'--engine={engine}', f'--args={arguments}', program)
+    numbers = [float(v) for v in re.findall(r'-?\d+(?:\.\d+)?(?:e[+-]?\d+)?', values['exact'].split('{', 1)[1])]
+    expect(numbers == [1, 4, 16, 0.5, 8, 32], f'the exact engine computes both: {numbers}')
+    expect(values['reference'] == values['exact'], 'the reference computes the same')
+
+    table = os.path.join(root, 'ir/ops/opcodes.def')
+    text = open(table).read()
+    open(table, 'w').write(text.replace('"two to the power of the operand"', '"2 to the power of the operand"'))
+    compiled = [line for line in run(build, cwd=root).splitlines() if 'Building CXX object' in line]
+    expect(0 < len(compiled) <= 3, f'a changed description compiles {len(compiled)} files')
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('source')
+    parser.add_argument('--build', action='store_true', help='build the tools and run programs')
     parser.add_argument('--keep', help='work there, and leave it')
+    parser.add_argument('--build-dir', help='a configured build; SOURCE_DIR/build/release unless given')
     args = parser.parse_args()
+    build = args.build_dir or os.path.join(args.source, 'build/release')
     work = args.keep or tempfile.mkdtemp(prefix='hlokit-opcodes-')
     try:
         root = os.path.join(work, 'source')
-        for path in run(['git', 'ls-files'], cwd=args.source).splitlines():
-            target = os.path.join(root, path)
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            shutil.copy2(os.path.join(args.source, path), target, follow_symlinks=False)
-        apply(root, ELEMENTWISE)
-        touched = changed(args.source, root)
-        expect(len(touched) <= 3, f'an elementwise opcode touches {len(touched)} files: {", ".join(touched)}')
-        apply(root, STRUCTURAL)
-        both = changed(args.source, root)
-        apply(root, {path: [(added, None) for _, added in edits] for path, edits in ELEMENTWISE.items()})
-        touched = changed(args.source, root)
-        expect(len(touched) <= 7, f'an opcode that moves elements touches {len(touched)} files: {", ".join(touched)}')
-        apply(root, ELEMENTWISE)
-        expect(changed(args.source, root) == both, f'both touch {len(both)} files; docs/ops.md is written from the tables')
-        run(['cmake', '--preset', 'tools'], cwd=root)
-        build = ['cmake', '--build', 'build/release', '--target', 'hlo-opt', 'hlo-run', 'hlo-inspect']
-        run(build, cwd=root)
-        print('ok: the copy builds')
-
-        def tool(name, *arguments):
-            return run([os.path.join(root, 'build/release/bin', name), *arguments])
-
-        program = os.path.join(work, 'both.hlo')
-        open(program, 'w').write(PROGRAM)
-        printed = tool('hlo-opt', program)
-        expect('decimate(' in printed and ', dimensions={1}' in printed and 'exponential-base-two(' in printed, 'both print')
-        as_json = os.path.join(work, 'both.json')
-        open(as_json, 'w').write(tool('hlo-opt', '--print=json', program))
-        expect(tool('hlo-opt', as_json) == printed, 'JSON reads back to the same text')
-        expect('halved where' in tool('hlo-inspect', 'ops', 'decimate'), 'the reference has the shape rule')
-        expect('f32[2,3]' in tool('hlo-opt', '--passes=tpu', program), 'the TPU pipeline takes both')
-        arguments = os.path.join(work, 'arguments.txt')
-        open(arguments, 'w').write('f32[2,5] {{0, 1, 2, 3, 4}, {-1, 0.5, 3, 1, 5}}\n')
-        values = {}
-        for engine in ('reference', 'exact'):
-            values[engine] = tool('hlo-run', f'--engine={engine}', f'--args={arguments}', program)
-        numbers = [float(v) for v in re.findall(r'-?\d+(?:\.\d+)?(?:e[+-]?\d+)?', values['exact'].split('{', 1)[1])]
-        expect(numbers == [1, 4, 16, 0.5, 8, 32], f'the exact engine computes both: {numbers}')
-        expect(values['reference'] == values['exact'], 'the reference computes the same')
-
-        table = os.path.join(root, 'ir/ops/opcodes.def')
-        text = open(table).read()
-        open(table, 'w').write(text.replace('"two to the power of the operand"', '"2 to the power of the operand"'))
-        compiled = [line for line in run(build, cwd=root).splitlines() if 'Building CXX object' in line]
-        expect(0 < len(compiled) <= 3, f'a changed description compiles {len(compiled)} files')
+        all_files = run(['git', 'ls-files'], cwd=args.source).splitlines() if args.build else [*ELEMENTWISE, *STRUCTURAL]
+        copy(args.source, root, all_files)
+        both = add_both(args.source, root)
+        if args.build:
+            build_and_run(args.source, root, work)
+        else:
+            compile_changed(os.path.abspath(args.source), root, both, build)
     finally:
         if not args.keep:
             shutil.rmtree(work)

@@ -92,16 +92,10 @@ double LargestFiniteOf(ElementType type) {
 }
 
 double EpsilonOf(ElementType type) {
-  switch (type) {
-    case ElementType::kF64:
-      return 0x1p-52;
-    case ElementType::kBF16:
-      return 0x1p-7;
-    case ElementType::kF16:
-      return 0x1p-10;
-    default:
-      return 0x1p-23;
-  }
+  if (type == ElementType::kF64) return 0x1p-52;
+  if (type == ElementType::kBF16) return 0x1p-7;
+  if (type == ElementType::kF16) return 0x1p-10;
+  return 0x1p-23;
 }
 
 }  // namespace hlokit::lazy

@@ -13,34 +13,16 @@
 namespace hlokit::lazy::kernel {
 
 std::string_view TypeName(ElementType type) {
-  switch (type) {
-    case ElementType::kPred:
-      return "Bool";
-    case ElementType::kU8:
-      return "Byte";
-    case ElementType::kS8:
-      return "Char";
-    case ElementType::kS16:
-      return "Short";
-    case ElementType::kS32:
-      return "Int";
-    case ElementType::kS64:
-      return "Long";
-    case ElementType::kF16:
-      return "Half";
-    case ElementType::kBF16:
-      return "BFloat16";
-    case ElementType::kF32:
-      return "Float";
-    case ElementType::kF64:
-      return "Double";
-    case ElementType::kC64:
-      return "ComplexFloat";
-    case ElementType::kC128:
-      return "ComplexDouble";
-    default:
-      return ToString(type);
+  static constexpr std::pair<ElementType, std::string_view> kNames[] = {
+      {ElementType::kPred, "Bool"},  {ElementType::kU8, "Byte"},          {ElementType::kS8, "Char"},
+      {ElementType::kS16, "Short"},  {ElementType::kS32, "Int"},          {ElementType::kS64, "Long"},
+      {ElementType::kF16, "Half"},   {ElementType::kBF16, "BFloat16"},    {ElementType::kF32, "Float"},
+      {ElementType::kF64, "Double"}, {ElementType::kC64, "ComplexFloat"}, {ElementType::kC128, "ComplexDouble"},
+  };
+  for (const auto& [named, name] : kNames) {
+    if (named == type) return name;
   }
+  return ToString(type);
 }
 
 std::string_view NameOf(OpKernelContext& c) {

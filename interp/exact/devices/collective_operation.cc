@@ -15,24 +15,17 @@ namespace {
 constexpr int64_t kMaxGatheredBytes = int64_t{1} << 14;
 
 std::optional<Transport::Integer> IntegerOf(ElementType type) {
-  switch (type) {
-    case ElementType::kS8:
-      return Transport::Integer::kS8;
-    case ElementType::kPred:
-    case ElementType::kU8:
-      return Transport::Integer::kU8;
-    case ElementType::kS16:
-      return Transport::Integer::kS16;
-    case ElementType::kU16:
-      return Transport::Integer::kU16;
-    case ElementType::kS32:
-      return Transport::Integer::kS32;
-    case ElementType::kU32:
-      return Transport::Integer::kU32;
-    case ElementType::kS64:
-      return Transport::Integer::kS64;
-    case ElementType::kU64:
-      return Transport::Integer::kU64;
+  if (type == ElementType::kPred) return Transport::Integer::kU8;
+  if (!IsInteger(type)) return std::nullopt;
+  switch (BitsOf(type)) {
+    case 8:
+      return IsSigned(type) ? Transport::Integer::kS8 : Transport::Integer::kU8;
+    case 16:
+      return IsSigned(type) ? Transport::Integer::kS16 : Transport::Integer::kU16;
+    case 32:
+      return IsSigned(type) ? Transport::Integer::kS32 : Transport::Integer::kU32;
+    case 64:
+      return IsSigned(type) ? Transport::Integer::kS64 : Transport::Integer::kU64;
     default:
       return std::nullopt;
   }

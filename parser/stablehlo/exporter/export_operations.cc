@@ -74,7 +74,8 @@ absl::Status Exporter::Convert(Instruction instruction) {
 #include "parser/stablehlo/exporter/exports.def"
   };
   static constexpr auto kExports = MakeOpcodeTable<Export>(
-      kRows, {.elementwise = &Exporter::ExportSimple, .other = std::nullopt, .unknown = &Exporter::ExportNothing});
+      kRows,
+      {.elementwise = &Exporter::ExportSimple, .other = &Exporter::ExportNothing, .unknown = &Exporter::ExportNothing});
   if (instruction.has(Attr::kSparsityConfig)) return Unsupported(instruction, ToString(Attr::kSparsityConfig));
   for (int64_t precision : instruction.list_attr(Attr::kOperandPrecision)) {
     // Default, high and highest.

@@ -258,15 +258,11 @@ absl::Status Exporter::Step() {
   const std::vector<Computation> regions = RegionsOf(instruction);
   if (frames_.back().regions.size() < regions.size()) {
     const size_t index = frames_.back().regions.size();
-    if (options_.as_xla && functions_[regions[index].id().value].empty()) {
-      return OpenFunction(regions[index]);
-    }
+    if (options_.as_xla && functions_[regions[index].id().value].empty()) return OpenFunction(regions[index]);
     return OpenRegion(instruction, regions[index], index);
   }
   const Computation called = regions.empty() ? CalledBy(instruction) : Computation();
-  if (called.valid() && functions_[called.id().value].empty()) {
-    return OpenFunction(called);
-  }
+  if (called.valid() && functions_[called.id().value].empty()) return OpenFunction(called);
   if (instruction.opcode() == Opcode::kCustomCall) {
     for (Computation called : instruction.called_computations()) {
       if (functions_[called.id().value].empty()) return OpenFunction(called);
@@ -281,16 +277,10 @@ absl::Status Exporter::Step() {
 // ---- values ----
 
 NodeId Exporter::ElementTypeOf(ElementType type) {
-  switch (type) {
-    case ElementType::kPred:
-      return n().IntegerType(1);
-    case ElementType::kC64:
-    case ElementType::kC128: {
-      const NodeId part = ElementTypeOf(ComponentType(type));
-      return n().Make(NodeKind::kComplexType, "", {}, {&part, 1});
-    }
-    default:
-      break;
+  if (type == ElementType::kPred) return n().IntegerType(1);
+  if (type == ElementType::kC64 || type == ElementType::kC128) {
+    const NodeId part = ElementTypeOf(ComponentType(type));
+    return n().Make(NodeKind::kComplexType, "", {}, {&part, 1});
   }
   if (type == ElementType::kS1 || type == ElementType::kU1) return {};
   if (IsSigned(type)) return n().IntegerType(BitsOf(type));

@@ -22,7 +22,7 @@ constexpr OpcodeRow<PartitionHandler> kHandlerRows[] = {
 };
 constexpr auto kHandlers = MakeOpcodeTable<PartitionHandler>(
     kHandlerRows,
-    {.elementwise = PartitionHandler::kByRule, .other = std::nullopt, .unknown = PartitionHandler::kWhole});
+    {.elementwise = PartitionHandler::kByRule, .other = PartitionHandler::kWhole, .unknown = PartitionHandler::kWhole});
 
 }  // namespace
 

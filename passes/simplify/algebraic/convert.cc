@@ -59,21 +59,17 @@ bool BitcastConvertOfSame(PatternRewriter& rewriter, Instruction i) {
 // Removes a reduce-precision to at least the precision of the type.
 bool ReducePrecisionToOwn(PatternRewriter& rewriter, Instruction i) {
   int exponent = 0, mantissa = 0;
-  switch (i.shape().element_type()) {
-    case ElementType::kBF16:
-      exponent = 8, mantissa = 7;
-      break;
-    case ElementType::kF16:
-      exponent = 5, mantissa = 10;
-      break;
-    case ElementType::kF32:
-      exponent = 8, mantissa = 23;
-      break;
-    case ElementType::kF64:
-      exponent = 11, mantissa = 52;
-      break;
-    default:
-      return false;
+  const ElementType type = i.shape().element_type();
+  if (type == ElementType::kBF16) {
+    exponent = 8, mantissa = 7;
+  } else if (type == ElementType::kF16) {
+    exponent = 5, mantissa = 10;
+  } else if (type == ElementType::kF32) {
+    exponent = 8, mantissa = 23;
+  } else if (type == ElementType::kF64) {
+    exponent = 11, mantissa = 52;
+  } else {
+    return false;
   }
   return i.int_attr(Attr::kExponentBits) >= exponent && i.int_attr(Attr::kMantissaBits) >= mantissa &&
          rewriter.Replace(i, i.operand(0).id());

@@ -112,20 +112,12 @@ MicroKernel RealKernel() {
 }
 
 MicroKernel KernelFor(ElementType accumulator) {
-  switch (accumulator) {
-    case ElementType::kF32:
-      return RealKernel<float>();
-    case ElementType::kF64:
-      return RealKernel<double>();
-    case ElementType::kU64:
-      return RealKernel<uint64_t>();
-    case ElementType::kC64:
-      return {4, 4, ComplexTile<std::complex<float>>};
-    case ElementType::kC128:
-      return {4, 4, ComplexTile<std::complex<double>>};
-    default:
-      return RealKernel<uint32_t>();
-  }
+  if (accumulator == ElementType::kF32) return RealKernel<float>();
+  if (accumulator == ElementType::kF64) return RealKernel<double>();
+  if (accumulator == ElementType::kU64) return RealKernel<uint64_t>();
+  if (accumulator == ElementType::kC64) return {4, 4, ComplexTile<std::complex<float>>};
+  if (accumulator == ElementType::kC128) return {4, 4, ComplexTile<std::complex<double>>};
+  return RealKernel<uint32_t>();
 }
 
 // The largest blocks of a thread: a block of B stays in the second-level cache while rows of A stream by.
