@@ -105,14 +105,15 @@ class IndexedLoop {
       const int64_t component = std::find(x_.index_map.begin(), x_.index_map.end(), d) - x_.index_map.begin();
       const size_t batch =
           static_cast<size_t>(std::find(x_.batching.begin(), x_.batching.end(), d) - x_.batching.begin());
-      if (component < components) {
-        const AttrValue attrs[] = {rewriter_.List(Attr::kSlice, {0, count_, 1, component, component + 1, 1})};
-        columns.push_back(rewriter_.Make(Opcode::kSlice, column, {indices}, attrs));
-      } else if (batch < x_.batching.size()) {
+      if (batch < x_.batching.size()) {
+        // Also of a dimension that has a component.
         const int64_t dim = x_.indices_batching[batch];
         const AttrValue attrs[] = {rewriter_.Int(Attr::kIotaDimension, dim - (dim > x_.vector_dim ? 1 : 0))};
         const InstructionId iota = rewriter_.Make(Opcode::kIota, Array(type_, x_.BatchSizes()), {}, attrs);
         columns.push_back(rewriter_.MakeReshape(iota, column));
+      } else if (component < components) {
+        const AttrValue attrs[] = {rewriter_.List(Attr::kSlice, {0, count_, 1, component, component + 1, 1})};
+        columns.push_back(rewriter_.Make(Opcode::kSlice, column, {indices}, attrs));
       } else {
         columns.push_back(rewriter_.MakeSplat(column, rewriter_.MakeScalarConstant(type_, 0)));
       }
@@ -172,7 +173,7 @@ class IndexedLoop {
   InstructionId Fits(Builder& b, const std::vector<InstructionId>& starts) {
     InstructionId all;
     for (int64_t d = 0; d < x_.array.shape().rank(); ++d) {
-      if (!absl::c_linear_search(x_.index_map, d)) continue;
+      if (!MayNotFit(d)) continue;
       const InstructionId start = starts[static_cast<size_t>(d)];
       const int64_t last = x_.array.shape().dim(d) - window_sizes_[static_cast<size_t>(d)];
       const InstructionId is_before_end = Get(b.Compare(start, Number(b, last), ComparisonDirection::kLe));
@@ -184,6 +185,13 @@ class IndexedLoop {
   }
 
  private:
+  // Returns true if windows may begin where they do not fit in a dimension of the array.
+  bool MayNotFit(int64_t d) const {
+    const auto at = absl::c_find(x_.batching, d);
+    if (at == x_.batching.end()) return absl::c_linear_search(x_.index_map, d);
+    const int64_t dim = x_.indices_batching[static_cast<size_t>(at - x_.batching.begin())];
+    return x_.indices.shape().dim(dim) > x_.array.shape().dim(d);
+  }
   InstructionId Both(Builder& b, InstructionId x, InstructionId y) { return Get(b.Binary(Opcode::kAnd, x, y)); }
   InstructionId Number(Builder& b, int64_t value) {
     Literal literal = Literal::Zeros(b.shapes().Scalar(type_));

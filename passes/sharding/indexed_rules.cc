@@ -78,6 +78,12 @@ int32_t ParallelFactor(absl::Span<const ParallelDims> parallel, absl::Span<const
   return -1;
 }
 
+// Returns the kind of an operand dimension that has no factor of the indices. `whole`: each window spans it.
+FactorKind KindOfIndexed(bool whole, bool batching) {
+  if (whole) return FactorKind::kParallel;
+  return batching ? FactorKind::kWhole : FactorKind::kLookedUp;
+}
+
 }  // namespace
 
 void MakeGatherRule(RuleBuilder& b) {
@@ -86,9 +92,12 @@ void MakeGatherRule(RuleBuilder& b) {
   std::vector<ParallelDims> parallel =
       FindParallelDims(b.instruction().operand(1), dims.index_vector_dim, dims.start_index_map, operand);
   std::erase_if(parallel, [&](const ParallelDims& p) {
-    return dims.slice_sizes[ToSize(p.operand)] != 1 || IsListed(dims.start_indices_batching_dims, p.indices);
+    return dims.slice_sizes[ToSize(p.operand)] != 1 || IsListed(dims.operand_batching_dims, p.operand) ||
+           IsListed(dims.start_indices_batching_dims, p.indices);
   });
   for (size_t i = 0; i < dims.operand_batching_dims.size(); ++i) {
+    // Sizes may differ.
+    if (operand.dim(dims.operand_batching_dims[i]) != indices.dim(dims.start_indices_batching_dims[i])) continue;
     parallel.push_back({dims.operand_batching_dims[i], dims.start_indices_batching_dims[i]});
   }
   // The dimensions of the indices are those of the result that are not in a slice.
@@ -110,7 +119,7 @@ void MakeGatherRule(RuleBuilder& b) {
       continue;
     }
     const bool whole = dims.slice_sizes[ToSize(d)] == operand.dim(d);
-    const int32_t factor = b.Add(operand.dim(d), whole ? FactorKind::kParallel : FactorKind::kLookedUp);
+    const int32_t factor = b.Add(operand.dim(d), KindOfIndexed(whole, IsListed(dims.operand_batching_dims, d)));
     b.Operand(0, d, factor);
     if (whole && result_dim >= 0 && result_dim < result.rank()) b.Result(0, result_dim, factor);
   }
@@ -130,6 +139,7 @@ void MakeScatterRule(RuleBuilder& b) {
     return !IsListed(dims.inserted_window_dims, p.operand) || IsListed(dims.scatter_indices_batching_dims, p.indices);
   });
   for (size_t i = 0; i < dims.input_batching_dims.size(); ++i) {
+    if (operand.dim(dims.input_batching_dims[i]) != indices.dim(dims.scatter_indices_batching_dims[i])) continue;
     parallel.push_back({dims.input_batching_dims[i], dims.scatter_indices_batching_dims[i]});
   }
   std::vector<int32_t> by_indices_dim(ToSize(indices.rank()), -1);
@@ -151,7 +161,7 @@ void MakeScatterRule(RuleBuilder& b) {
     int32_t factor = ParallelFactor(parallel, by_indices_dim, d);
     if (factor < 0) {
       const bool whole = update_dim >= 0 && update_dim < updates.rank() && updates.dim(update_dim) == operand.dim(d);
-      factor = b.Add(operand.dim(d), whole ? FactorKind::kParallel : FactorKind::kLookedUp);
+      factor = b.Add(operand.dim(d), KindOfIndexed(whole, IsListed(dims.input_batching_dims, d)));
       if (whole) on_updates(update_dim, factor);
     }
     for (int64_t i = 0; i < count; ++i) b.Operand(i, d, factor);

@@ -33,7 +33,7 @@ void RunGather(const ThunkParams* plan, const std::byte* const* in, std::byte* c
   const auto run = [&](int64_t begin, int64_t end, int64_t first, int64_t last) {
     w.outer.ForEachRun(begin, end, [&](const int64_t* at) {
       for (int64_t i = first; i < last; ++i) {
-        const int64_t start = w.ClampedStart(in[1], at[0] + i * strides[0]) + at[1] + i * strides[1];
+        const int64_t start = w.ClampedStart(in[1], at, strides, i);
         const std::byte* from = in[0] + start * p.bytes;
         std::byte* to = out[0] + (at[2] + i * strides[2]) * p.bytes;
         if (p.run_bytes == 4) {

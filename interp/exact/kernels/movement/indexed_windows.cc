@@ -33,15 +33,19 @@ bool IndexedWindows::Init(const IndexedDims& dims, absl::Span<const int64_t> arr
   // Components of an index vector.
   const int64_t count = dims.index_vector_dim == indices_rank ? 1 : indices.shape.dim(dims.index_vector_dim);
   if (count != static_cast<int64_t>(dims.index_map.size())) return false;
-  component_stride = dims.index_vector_dim == indices_rank ? 0 : index_strides[dims.index_vector_dim];
-  for (int64_t d : dims.index_map) {
+  const int64_t component_stride = dims.index_vector_dim == indices_rank ? 0 : index_strides[dims.index_vector_dim];
+  for (size_t i = 0; i < dims.index_map.size(); ++i) {
+    const int64_t d = dims.index_map[i];
     if (d < 0 || d >= array_rank) return false;
-    components.push_back({array_strides_in[d], array_dims[d] - window_size_of[d]});
+    if (absl::c_linear_search(dims.array_batching, d)) continue;
+    components.push_back({static_cast<int64_t>(i) * component_stride, array_strides_in[d],
+                          array_dims[d] - window_size_of[d], window_size_of[d] == 1});
   }
 
   // The other dimensions of `windows` correspond to those of the indices, in order.
   Dims sizes;
   std::vector<Dims> strides(2 + windows_strides_in.size());
+  std::vector<size_t> long_batch_dims;  // of `sizes`
   int64_t index_dim = 0;
   for (int64_t w = 0; w < windows_rank; ++w) {
     if (absl::c_linear_search(dims.window_dims, w)) continue;
@@ -53,12 +57,21 @@ bool IndexedWindows::Init(const IndexedDims& dims, absl::Span<const int64_t> arr
     for (size_t i = 0; i < dims.index_batching.size() && i < dims.array_batching.size(); ++i) {
       const int64_t d = dims.array_batching[i];
       if (dims.index_batching[i] != index_dim) continue;
-      if (d < 0 || d >= array_rank || array_dims[d] != windows_dims[w]) return false;
-      array_stride = array_strides_in[d];
+      if (d < 0 || d >= array_rank) return false;
+      if (windows_dims[w] <= array_dims[d]) {
+        array_stride = array_strides_in[d];
+        continue;
+      }
+      long_batches.push_back({array_strides_in[d], array_dims[d] - 1});
+      long_batch_dims.push_back(sizes.size() - 1);
     }
     strides[1].push_back(array_stride);
     for (size_t k = 0; k < windows_strides_in.size(); ++k) strides[2 + k].push_back(windows_strides_in[k][w]);
     ++index_dim;
+  }
+  for (size_t dim : long_batch_dims) {
+    strides.emplace_back(sizes.size(), 0);
+    strides.back()[dim] = 1;
   }
   empty = ElementCount(sizes) == 0 || ElementCount(window_sizes) == 0;
   if (!empty) outer = LoopNest(sizes, strides);

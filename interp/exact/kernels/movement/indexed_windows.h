@@ -27,15 +27,24 @@ struct IndexedDims {
 };
 
 struct IndexedWindows {
-  // One index vector is at `indices[offset + component * stride]`; its windows begin at window and array offsets.
+  // A component of an index vector: the start of windows in a dimension of the array. Components of batching dimensions
+  // are not listed: there the position among the index vectors is the start.
   struct Component {
+    int64_t offset;        // from the first component, in elements of the indices
     int64_t array_stride;  // in elements
     int64_t limit;         // largest start for which the window is in bounds; negative: none
+    bool is_point;         // the window has one element in this dimension
+  };
+  // A batching dimension in which the indices are longer than the array, so that windows may be out of bounds.
+  struct LongBatch {
+    int64_t array_stride;
+    int64_t limit;  // the last position in the array; negative: none
   };
   ElementType index_type = ElementType::kS32;
-  int64_t component_stride = 0;  // in elements of the indices
   std::vector<Component> components;
-  LoopNest outer;                     // operands: indices, array (batching dimensions), then each of the windows
+  std::vector<LongBatch> long_batches;
+  // Operands: indices, array (other batching dimensions), each of the windows, then the position in each long batch.
+  LoopNest outer;
   Dims window_sizes;                  // of the array dimensions that have windows, in order
   Dims array_strides;                 // in those dimensions
   std::vector<Dims> windows_strides;  // in those dimensions, for each of the windows
@@ -45,31 +54,44 @@ struct IndexedWindows {
   bool Init(const IndexedDims& dims, absl::Span<const int64_t> array_dims, const Dims& array_strides_in,
             const View& indices, absl::Span<const int64_t> windows_dims, absl::Span<const Dims> windows_strides_in);
 
-  // Returns the start of a window in the array, in elements, clamped to be in bounds.
-  int64_t ClampedStart(const std::byte* indices, int64_t offset) const {
-    int64_t start = 0;
-    for (size_t i = 0; i < components.size(); ++i) {
-      const Component& c = components[i];
-      start += std::clamp<int64_t>(Index(indices, offset, i), 0, std::max<int64_t>(0, c.limit)) * c.array_stride;
+  // Returns the start in the array, in elements, of window `i` of a run of `outer` at these offsets with these strides,
+  // clamped to be in bounds.
+  int64_t ClampedStart(const std::byte* indices, const int64_t* at, const int64_t* strides, int64_t i) const {
+    const int64_t offset = at[0] + i * strides[0];
+    int64_t start = at[1] + i * strides[1];
+    for (const Component& c : components) {
+      start += std::clamp<int64_t>(Index(indices, offset + c.offset), 0, std::max<int64_t>(0, c.limit)) * c.array_stride;
+    }
+    for (size_t k = 0; k < long_batches.size(); ++k) {
+      const LongBatch& batch = long_batches[k];
+      start += std::clamp<int64_t>(BatchPosition(at, strides, i, k), 0, batch.limit) * batch.array_stride;
     }
     return start;
   }
-  // Returns false if the window is not in bounds.
-  bool Start(const std::byte* indices, int64_t offset, int64_t* start) const {
-    *start = 0;
-    for (size_t i = 0; i < components.size(); ++i) {
-      const Component& c = components[i];
-      const int64_t index = Index(indices, offset, i);
+  // As ClampedStart. Returns false if the window is not in bounds.
+  bool Start(const std::byte* indices, const int64_t* at, const int64_t* strides, int64_t i, int64_t* start) const {
+    const int64_t offset = at[0] + i * strides[0];
+    *start = at[1] + i * strides[1];
+    for (const Component& c : components) {
+      const int64_t index = Index(indices, offset + c.offset);
       if (index < 0 || index > c.limit) return false;
       *start += index * c.array_stride;
+    }
+    for (size_t k = 0; k < long_batches.size(); ++k) {
+      const int64_t position = BatchPosition(at, strides, i, k);
+      if (position > long_batches[k].limit) return false;
+      *start += position * long_batches[k].array_stride;
     }
     return true;
   }
 
  private:
-  int64_t Index(const std::byte* indices, int64_t offset, size_t component) const {
-    return LoadIndex(index_type,
-                     indices + (offset + static_cast<int64_t>(component) * component_stride) * BytesOf(index_type));
+  int64_t Index(const std::byte* indices, int64_t offset) const {
+    return LoadIndex(index_type, indices + offset * BytesOf(index_type));
+  }
+  int64_t BatchPosition(const int64_t* at, const int64_t* strides, int64_t i, size_t batch) const {
+    const size_t operand = 2 + windows_strides.size() + batch;
+    return at[operand] + i * strides[operand];
   }
 };
 

@@ -78,8 +78,7 @@ void ApplyUpdates(const ScatterPlan& p, const std::byte* const* in, std::byte* c
         until_check = between_checks;
       }
       int64_t start;
-      if (!w.Start(indices, at[0] + i * outer_strides[0], &start)) continue;
-      start += at[1] + i * outer_strides[1];
+      if (!w.Start(indices, at, outer_strides, i, &start)) continue;
       if (!share.Has(start)) continue;
       if (assign) {
         p.assign.RunSerial(out[0] + start * p.bytes[0], updates[0] + (at[2] + i * outer_strides[2]) * p.bytes[0]);
@@ -198,11 +197,8 @@ void PrepareScatter(CompiledComputationBuilder& b) {
     plan->window = LoopNest(w.window_sizes, strides);
     if (count == 1) plan->assign = StridedCopy(w.window_sizes, w.array_strides, w.windows_strides[0], plan->bytes[0]);
   }
-  plan->disjoint = true;
-  for (size_t i = 0; i < w.components.size() && i < dims.scatter_dims_to_operand_dims.size(); ++i) {
-    const int64_t size = input_dims[dims.scatter_dims_to_operand_dims[i]];
-    plan->disjoint &= w.components[i].limit == size - 1;  // one element wide
-  }
+  plan->disjoint = std::all_of(w.components.begin(), w.components.end(),
+                               [](const IndexedWindows::Component& c) { return c.is_point; });
   b.EmitInPlace(RunScatter, std::move(plan), views, count);
 }
 
