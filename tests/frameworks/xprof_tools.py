@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opens profiles that hlokit writes in the real XProf: every tool, without an error, with its steps and the report's figures.
 
-  PYTHON_WITH_XPROF xprof_tools.py BIN [--quick] [--jax-profile=DIR ...] [--keep=DIR]
+  PYTHON_WITH_XPROF xprof_tools.py BIN [--quick] [--jax-profile=DIR ...] [--torch-profile=DIR ...] [--keep=DIR]
 
 BIN is the directory of hlokit's tools. --jax-profile: also a log directory that jax_profile.py wrote with the plugin for a
-simulated TPU, by the Python of another environment. --quick: two of the profiles. Prints `N passed, N failed`.
+simulated TPU, by the Python of another environment; --torch-profile: one of torch_profile.py. --quick: two of the profiles. Prints `N passed, N failed`.
 """
 import argparse
 import glob
@@ -304,6 +304,7 @@ def main():
     parser.add_argument("bin")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--jax-profile", action="append", default=[])
+    parser.add_argument("--torch-profile", action="append", default=[])
     parser.add_argument("--keep")
     flags = parser.parse_args()
     results = Results()
@@ -311,7 +312,8 @@ def main():
         directory = flags.keep or scratch
         os.makedirs(directory, exist_ok=True)
         jax = [Profile(os.path.basename(os.path.normpath(log)), xplane_of(log), steps=5) for log in flags.jax_profile]
-        for profile in [*jax, *Maker(flags.bin, directory).all(flags.quick)]:
+        torch = [Profile(os.path.basename(os.path.normpath(log)), xplane_of(log), steps=5, devices=1) for log in flags.torch_profile]
+        for profile in [*jax, *torch, *Maker(flags.bin, directory).all(flags.quick)]:
             texts = check_tools(profile, results)
             check_steps(profile, texts, results)
             check_host_and_device(profile, texts, results)

@@ -19,7 +19,7 @@ from torch import nn
 
 TOLERANCE = 1e-4  # relative difference of losses
 STEPS = 5
-RATES = {"mobilenet_v2": 1e-6, "mnasnet0_5": 1e-7, "resnext50_32x4d": 1e-8}  # 1e-3 for others
+RATES = {"resnet18": 1e-4, "mobilenet_v2": 1e-6, "mnasnet0_5": 1e-7, "resnext50_32x4d": 1e-8}  # 1e-3 for others
 
 
 class Transformer(nn.Module):

@@ -11,8 +11,6 @@ import argparse
 import collections
 import re
 import sys
-import types
-import unittest
 import warnings
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
@@ -48,14 +46,7 @@ EXCLUDED_CALLS: List[Tuple[str, Callable[[Any], bool], str]] = [
 
 
 def op_db() -> List[Any]:
-    if "expecttest" not in sys.modules:
-        try:
-            import expecttest  # noqa: F401
-        except ImportError:  # torch.testing only derives a class from its TestCase
-            stub = types.ModuleType("expecttest")
-            stub.TestCase = unittest.TestCase  # type: ignore[attr-defined]
-            stub.ACCEPT = False  # type: ignore[attr-defined]
-            sys.modules["expecttest"] = stub
+    """torch's table. Raises ImportError where there is no package `expecttest`, from which torch.testing derives classes."""
     from torch.testing._internal.common_methods_invocations import op_db
 
     return list(op_db)
