@@ -3,7 +3,7 @@
 //
 //   DiagnosticSink sink;
 //   std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(module, {}, &sink);
-//   std::optional<std::vector<Literal>> results = evaluator->Run(arguments, {}, &sink);
+//   std::optional<std::vector<Literal>> results = evaluator->Run(arguments, &sink);
 //
 // Values are exact: integers wrap, floats are rounded once for each instruction (accumulations of a reduce once at the
 // end), and the same program gives the same bits on every run, independent of the number of threads.

@@ -4,7 +4,7 @@
 //
 //   Builder b(&module, module.AddComputation(name));
 //   const absl::StatusOr<InstructionId> x = b.Parameter(0, shape, "x");
-//   ...
+//   if (!x.ok()) return;
 //   b.SetRoot(*b.Binary(Opcode::kAdd, *x, *x));
 //
 // Methods with a Result return the new instruction. They return an error, and add nothing, if the operands are

@@ -26,9 +26,9 @@ std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> sour
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   if (!options.entry.empty() && !LooksLikeStablehlo(text)) {
-    sink->Warning(DiagnosticKind::kUnexpectedToken, {},
-                  StrCat("no StableHLO program, whose function `", options.entry,
-                         "` would be the entry computation (--entry)"));
+    sink->Warning(
+        DiagnosticKind::kUnexpectedToken, {},
+        StrCat("no StableHLO program, whose function `", options.entry, "` would be the entry computation (--entry)"));
   }
   if (const std::optional<ProtoForm> form = DetectProto(text)) {
     return ParseProtoModule(*source, text, *form, options, sink, std::move(context));

@@ -87,8 +87,8 @@ class JsonCursor {
 // Iterates over the members of an object:
 //   JsonObject object(cursor, "an instruction");
 //   JsonString key;
-//   while (object.Next(&key)) { read the value }
-//   if (!object.ok()) ...
+//   while (object.Next(&key)) {}  // read the value
+//   if (!object.ok()) return;
 class JsonObject {
  public:
   JsonObject(JsonCursor& in, std::string_view what) : in_(in), ok_(in.Peek() == '{' || in.Expected(what)) {
@@ -107,8 +107,8 @@ class JsonObject {
 
 // Iterates over the elements of an array:
 //   JsonArray array(cursor, "a list of shapes");
-//   while (array.Next()) { read an element }
-//   if (!array.ok()) ...
+//   while (array.Next()) {}  // read an element
+//   if (!array.ok()) return;
 class JsonArray {
  public:
   JsonArray(JsonCursor& in, std::string_view what) : in_(in), ok_(in.Peek() == '[' || in.Expected(what)) {

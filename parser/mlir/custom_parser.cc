@@ -111,8 +111,9 @@ bool OperationParser::RunDirective(const Directive& directive) {
     case Directive::Kind::kOptional:
     case Directive::Kind::kEnd:
     case Directive::Kind::kCustom:
-      return in_.ErrorHere("malformed operation");
+      break;
   }
+  return in_.ErrorHere("malformed operation");
 }
 
 // ---- types ----

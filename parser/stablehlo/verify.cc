@@ -114,8 +114,9 @@ bool HasKind(const mlir::NodeTable& n, AttributeKind kind, NodeId value) {
     case AttributeKind::kChannel:
     case AttributeKind::kGroups:
     case AttributeKind::kAxes:
-      return true;
+      break;
   }
+  return true;
 }
 
 }  // namespace
@@ -202,8 +203,9 @@ bool Satisfies(const mlir::NodeTable& n, TypeConstraint constraint, NodeId type)
     case TypeConstraint::kAny:
     case TypeConstraint::kToken:
     case TypeConstraint::kTuple:
-      return true;
+      break;
   }
+  return true;
 }
 
 bool Rules::CheckValues(const std::vector<mlir::ValueDefinition>& definitions, absl::Span<const mlir::ValueId> values,

@@ -8,11 +8,11 @@
 // arguments. Fusions need no temporary memory; constants count separately, as part of the program. Bytes are those of
 // BufferBytes, without padding or fragmentation.
 //
-// Passes before layouts, units and tiles are known use these numbers, and analyze a computation again after each change.
-// The plan of the simulated TPU (interp/tpu/memory/memory_plan.h) knows the target: it pads arrays, counts the units of
-// the kernel plan, takes transposes and reshapes that only rename bytes for aliases, and keeps arrays in vector memory
-// out. Its peaks without padding are a few percent lower, and much lower where such transposes of large parameters
-// remain.
+// Passes before layouts, units and tiles are known use these numbers, and analyze a computation again after each
+// change. The plan of the simulated TPU (interp/tpu/memory/memory_plan.h) knows the target: it pads arrays, counts the
+// units of the kernel plan, takes transposes and reshapes that only rename bytes for aliases, and keeps arrays in
+// vector memory out. Its peaks without padding are a few percent lower, and much lower where such transposes of large
+// parameters remain.
 #ifndef HLOKIT_PASSES_ANALYSIS_MEMORY_H_
 #define HLOKIT_PASSES_ANALYSIS_MEMORY_H_
 

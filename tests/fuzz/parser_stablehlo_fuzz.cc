@@ -4,6 +4,8 @@
 // StableHLO. What the reader and the conversion share between equal operations must make no difference, and an
 // operation with a syntax error must be the only one with an error. These comparisons read a program several times, so
 // HLOKIT_FUZZ_COMPARE_EVERY=N makes them for one of N inputs only (by the checksum of the input; 1 if not given).
+#include <xxhash.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -11,8 +13,6 @@
 #include <memory>
 #include <string>
 #include <vector>
-
-#include <xxhash.h>
 
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"

@@ -7,9 +7,9 @@
 // Case k takes a module of the files, or a generated one, and 2, 4 or 8 devices, all drawn from seed + k. --print
 // writes the module of case `seed` with its shardings, instead of checking it; --dump writes those that fail, NAME.hlo.
 // Each failure is printed with a command that shows it, whose file hlo-reduce makes small. Modules that cannot be
-// compared (random numbers, communication, custom calls) or take long are skipped: --count counts the others. Cases that
-// differ next to a pole of a function of sums, and those that the partitioner says it does not take, are counted apart.
-// Ends with `N passed, N failed`.
+// compared (random numbers, communication, custom calls) or take long are skipped: --count counts the others. Cases
+// that differ next to a pole of a function of sums, and those that the partitioner says it does not take, are counted
+// apart. Ends with `N passed, N failed`.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -85,8 +85,8 @@ bool ClaimsAssociative(const Module& module) {
   return false;
 }
 
-// Returns true if a function with a pole or an edge of its domain is applied where sums of floats may come from: near it
-// another order of summation gives any other value.
+// Returns true if a function with a pole or an edge of its domain is applied where sums of floats may come from: near
+// it another order of summation gives any other value.
 bool HasSingularFunctionOfSums(const Module& module) {
   constexpr Opcode kSingular[] = {Opcode::kLog, Opcode::kLog1p, Opcode::kSqrt, Opcode::kRsqrt};
   bool sums = false, singular = false;

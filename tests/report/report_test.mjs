@@ -357,6 +357,11 @@ try {
     // Charts take their new size a moment after the window has its.
     await page.waitForFunction(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth);
   });
+  await test("its policy lets it load nothing", async () => {
+    const policy = await page.locator('meta[http-equiv="Content-Security-Policy"]').getAttribute("content");
+    assert.match(policy, /^default-src 'none';/);
+    assert.doesNotMatch(policy, /connect-src|https?:|\*/);
+  });
   await test("no errors, and nothing asked of the network", () => {
     assert.deepEqual(errors, []);
     assert.deepEqual(requests.filter((url) => !/^(file|data|blob):/.test(url)), []);

@@ -340,6 +340,17 @@ class Suite:
         assert "pipeline is `default`" in explained.out + explained.err
         assert sum("list-type=2" in path for _, path in server.requests) >= 3
 
+    def redirections(self):
+        server, other = self.use(FailingServer()), self.use(FailingServer())
+        address, env = "s3://team/module.hlo", server.environment()
+        self.tools.run("hlo-opt", self.tools.module, "-o", address, env=env)
+        other.objects.update(server.objects)
+        for status in (301, 302, 303, 307, 308):
+            server.fail = lambda handler, method: handler.answer(
+                status, b"", {"Location": f"http://{HOST}:{other.port}{handler.path}"}) or True
+            assert str(status) in self.tools.run("hlo-opt", address, env=env, code=2).err
+        assert not other.requests, other.requests
+
     def certificates(self):
         if not shutil.which("openssl"):
             return
@@ -498,7 +509,7 @@ def main():
     tools = Tools(arguments.bin)
     os.chdir(tools.scratch)
     suite = Suite(tools, servers_folder(arguments), arguments.full)
-    tests = [suite.usage, suite.malformed_addresses, suite.transient_failures, suite.lasting_failures, suite.signatures, suite.certificates, suite.broken_uploads, suite.stalls]
+    tests = [suite.usage, suite.malformed_addresses, suite.transient_failures, suite.lasting_failures, suite.signatures, suite.redirections, suite.certificates, suite.broken_uploads, suite.stalls]
     if shutil.which("redis-server"):
         tests += [suite.redis_round_trip, suite.redis_race, suite.redis_login, suite.redis_odd_answers, suite.redis_damaged, suite.redis_down,
                   suite.redis_stalls, suite.redis_cut]

@@ -288,6 +288,11 @@ try {
     assert.match(await old.textContent("[role=alert]"), /too old: it has no DecompressionStream/);
     await old.close();
   });
+  await test("its policy lets it load nothing", async () => {
+    const policy = await page.locator('meta[http-equiv="Content-Security-Policy"]').getAttribute("content");
+    assert.match(policy, /^default-src 'none';/);
+    assert.doesNotMatch(policy, /connect-src|https?:|\*/);
+  });
   await test("no errors, and nothing asked of the network", () => {
     assert.deepEqual(errors, []);
     assert.deepEqual(requests.filter((url) => !/^(file|data|blob|about):/.test(url)), []);

@@ -8,7 +8,7 @@
 //     app.footer("Examples:\n  hlo-tool module.hlo");
 //     if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
 //     cli::DiagnosticReporter diagnostics(input);
-//     ... for each of diagnostics.Read(path): diagnostics.Parse(part) ...
+//     for (const cli::InputPart& part : diagnostics.Read("-")) diagnostics.Parse(part);
 //     return diagnostics.exit_code();
 //   }
 //   int main(int argc, char** argv) { return hlokit::cli::Main(Run, argc, argv); }

@@ -4,7 +4,7 @@
 //
 //   CapturedFunction step = Compile(&tracer, [&](const Tensors& batch) -> Tensors {
 //     optimizer.ZeroGrad();
-//     Tensor loss = ...;
+//     Tensor loss = Mean(model(batch[0]));
 //     loss.Backward();
 //     optimizer.Step();
 //     return {loss};

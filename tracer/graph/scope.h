@@ -93,8 +93,8 @@ class ReplacedSourceLocation {
   const CallSite previous_;
 };
 
-// Returns the frame of a C++ line. Files of this library are relative to the project (-fmacro-prefix-map), those of others
-// as the compiler names them.
+// Returns the frame of a C++ line. Files of this library are relative to the project (-fmacro-prefix-map), those of
+// others as the compiler names them.
 SourceFrame FrameOf(const std::source_location& location);
 
 // Returns "A.1/B.2", or "".

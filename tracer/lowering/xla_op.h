@@ -2,7 +2,7 @@
 // HLO as values: expressions of XlaOp emit instructions like PyTorch/XLA's lowerings. The XlaEmitter keeps the first
 // error; operations on a failed value fail silently.
 //
-//   XlaOp y = x * Number(x, 0.5) * (Erf(x * Number(x, kRsqrt2)) + 1.0);
+//   XlaOp y = x * Number(x, 0.5) * (Erf(x * Number(x, 0.7071067811865476)) + Number(x, 1.0));
 #ifndef HLOKIT_TRACER_LOWERING_XLA_OP_H_
 #define HLOKIT_TRACER_LOWERING_XLA_OP_H_
 

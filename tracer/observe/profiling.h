@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Named parts of a traced program for profiles: host spans, and scopes on recorded nodes that attribute device time.
 //
+//   Tensor loss;
 //   StepTrace step(&tracer, "train", 7);
 //   { Trace forward("forward"); loss = Loss(Logits(batch)); }
-//   ...
-//   absl::Status status = step.Finish();   // ends the span and marks the step
+//   absl::Status status = step.Finish();  // ends the span and marks the step
 #ifndef HLOKIT_TRACER_OBSERVE_PROFILING_H_
 #define HLOKIT_TRACER_OBSERVE_PROFILING_H_
 

@@ -3,7 +3,7 @@
 //
 //   Tracer tracer;
 //   DeviceGuard guard(tracer.device(0));
-//   Tensor x = tracer.FromLiteral(...), y = Relu(x) + 1;
+//   Tensor x = tracer.FromLiteral(std::move(literal)), y = Relu(x) + 1;
 //   tracer.MarkStep();
 //
 // Any number of threads may trace at once.

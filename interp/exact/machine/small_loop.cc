@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "interp/exact/machine/small_loop.h"
+
 #include <algorithm>
 #include <cstring>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
 #include "interp/exact/machine/current_step.h"
-#include "interp/exact/machine/small_loop.h"
 #include "interp/exact/program/view.h"
 #include "ir/core/str_cat.h"
 

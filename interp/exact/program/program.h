@@ -104,7 +104,7 @@ struct MemoryPlan {
   int64_t planned_bytes = 0;   // the most that their places take
   int64_t required_bytes = 0;  // what every run takes at one time: results may have the memory of arguments, and what
                                // is called may not run
-  InstructionId at;  // where that is
+  InstructionId at;            // where that is
 };
 
 struct CompiledComputation {

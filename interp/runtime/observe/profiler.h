@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records profiles of this process: named spans of its threads and calls of executables.
 //
-//   Profiler::Start();                        one at a time
-//   { TraceMe span("cpu_loader.next"); ... }    costs a load of a flag while no profile is recorded
+//   absl::Status status = Profiler::Start();    // one at a time
+//   { TraceMe span("cpu_loader.next"); }        // costs a load of a flag while no profile is recorded
 //   absl::StatusOr<Profile> profile = Profiler::Stop();
 //
 // interp/runtime/observe/profile_files.h converts profiles to XSpace, JSON for Perfetto and text;

@@ -123,7 +123,8 @@ TEST_F(GraphGroupsTest, ComputationsAreInTheirOnlyCaller) {
 
 TEST_F(GraphGroupsTest, ManyChildrenAreInSectionsOfASize) {
   std::string text = "ENTRY e {\n  x0 = f32[] parameter(0)\n";
-  for (int k = 1; k < 5000; ++k) text += StrCat("  ", k == 4999 ? "ROOT " : "", "x", k, " = f32[] negate(x", k - 1, ")\n");
+  for (int k = 1; k < 5000; ++k)
+    text += StrCat("  ", k == 4999 ? "ROOT " : "", "x", k, " = f32[] negate(x", k - 1, ")\n");
   Group(text + "}");
   EXPECT_LE(MaxChildren(), GraphGroups::kMaxChildren);
   EXPECT_EQ(Around("x1").size(), 2u);
