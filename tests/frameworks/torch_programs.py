@@ -3,7 +3,7 @@
 
     PYTHONPATH=build/release/python VENV/bin/python tests/frameworks/torch_programs.py [--calls=N]
 
-Each test of tests/python/test_torch.py, each model of torch_models.py and the first calls of each op of torch.testing's
+Each test of tests/python/test_torch*.py, each model of torch_models.py and the first calls of each op of torch.testing's
 op_db (torch_op_calls.py) counts as one. What is skipped or left out is printed with the reason; a call that raises here and
 not on the CPU is a failure unless torch_programs.tsv has a row for it; a wrong value always is, and so is a row whose calls
 all work.
@@ -57,9 +57,10 @@ class Reports:
 
 def check_tests(outcome: Outcome) -> None:
     before = outcome.passed
-    code = pytest.main(["-p", "no:cacheprovider", "-p", "no:terminal", str(TESTS / "test_torch.py")], plugins=[Reports(outcome)])
+    files = [str(path) for path in sorted(TESTS.glob("test_torch*.py"))]
+    code = pytest.main(["-p", "no:cacheprovider", "-p", "no:terminal", *files], plugins=[Reports(outcome)])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or outcome.passed == before:
-        outcome.add("test_torch.py", f"pytest ends with {code!r}, {outcome.passed - before} tests pass")
+        outcome.add("test_torch*.py", f"pytest ends with {code!r}, {outcome.passed - before} tests pass")
 
 
 def check_models(outcome: Outcome) -> None:

@@ -262,7 +262,7 @@ def _to_copy(func: Any, args: Any, kwargs: Any) -> Any:
     value = fetch(tensor)
     value = value.to(dtype) if dtype is not None else value
     if device.type in ("xla", "lazy"):
-        return upload(value, session, _session.ordinal_of(device))
+        return upload(value, session, _session.target_of(device))
     return value.clone() if device.type == "cpu" else value.to(device)
 
 
@@ -347,7 +347,7 @@ def _creator(func: Any) -> Callable[..., Any]:
     def create(*args: Any, **kwargs: Any) -> Any:
         given = dict(zip(names, args))
         device = kwargs.get("device")
-        ordinal = _session.ordinal_of(device)
+        ordinal = _session.target_of(device)
         session = _session.current()
         _session.device(ordinal)
         if "dtype" in {a.name for a in func._schema.arguments} and kwargs.get("dtype") is None:

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scopes of modules: calls of torch.nn modules name what they record, as in "ResNet.1/layer1.5/0.1/conv1.1"."""
+"""Modules: their calls name what they record, as in "ResNet.1/layer1.5/0.1/conv1.1", and parameters that were one stay one
+when a module goes to a device."""
 
+import importlib
+import warnings
 import weakref
-from typing import Any
+from typing import Any, Dict, Optional
 
 import torch
 
 from hlokit import _hlokit
+
+from ._tensor import XlaTensor
 
 _names: "weakref.WeakKeyDictionary[torch.nn.Module, str]" = weakref.WeakKeyDictionary()
 
@@ -37,3 +42,56 @@ def install() -> None:
     call._hlokit = True  # type: ignore[attr-defined]
     call.__wrapped__ = original  # type: ignore[attr-defined]
     torch.nn.Module.__call__ = call  # type: ignore[assignment]
+    _keep_ties()
+    _watch_optimizers()
+
+
+def _keep_ties() -> None:
+    """Module.to() makes new parameters on the device, one for each place in a module; those of one parameter become one."""
+    original = torch.nn.Module._apply
+
+    def apply(self: torch.nn.Module, fn: Any, *args: Any, **kwargs: Any) -> torch.nn.Module:
+        before = [(m, name, p) for m in self.modules() for name, p in m._parameters.items() if p is not None]
+        result = original(self, fn, *args, **kwargs)
+        new: Dict[int, torch.nn.Parameter] = {}
+        for module, name, old in before:
+            moved = module._parameters.get(name)
+            if moved is None or moved is old or not isinstance(moved, XlaTensor):
+                continue
+            first = new.setdefault(id(old), moved)
+            if first is not moved:
+                module._parameters[name] = first
+            if not isinstance(old, XlaTensor):
+                old._hlokit_moved_to = str(moved.device)
+        return result
+
+    torch.nn.Module._apply = apply  # type: ignore[assignment, method-assign]
+
+
+def check_optimizer(optimizer: Any, *_: Any) -> None:
+    """Warns of an optimizer whose parameters a module no longer has."""
+    if getattr(optimizer, "_hlokit_checked", False):
+        return
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    places = [place for place in (getattr(p, "_hlokit_moved_to", None) for p in parameters) if place is not None]
+    if places:
+        warnings.warn(
+            f"{len(places)} of {len(parameters)} parameters of this {type(optimizer).__name__} were replaced when their module "
+            f"went to {places[0]}: step() does not change the module. Make the optimizer after module.to(device).",
+            stacklevel=3,
+        )
+    optimizer._hlokit_checked = True
+
+
+def _watch_optimizers() -> None:
+    hook: Optional[Any] = getattr(importlib.import_module("torch.optim.optimizer"), "register_optimizer_step_pre_hook", None)
+    if hook is not None:
+        hook(check_optimizer)
+        return
+    original = torch.optim.Optimizer.zero_grad  # before 2.0 there are no hooks; programs call it as often
+
+    def zero_grad(self: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
+        check_optimizer(self)
+        original(self, *args, **kwargs)
+
+    torch.optim.Optimizer.zero_grad = zero_grad  # type: ignore[method-assign]

@@ -20,7 +20,7 @@ _options: Dict[str, Any] = {
     "num_threads": 0,
 }
 _sessions: List[TracerSession] = []  # the last one is current
-_thread = threading.local()  # .ordinal: the device of a thread of spawn()
+_thread = threading.local()  # .ordinal: the device of a thread; .only: of one of spawn(), which uses no other
 _lock = threading.Lock()
 
 XLA_DEVICES = [torch.device("xla", i) for i in range(_MOST_DEVICES)]
@@ -91,6 +91,30 @@ def ordinal_of(device: Any) -> int:
     if device.type not in ("xla", "lazy"):
         raise ValueError(f"{device} is not an XLA device")
     return int(getattr(_thread, "ordinal", 0)) if device.index is None else int(device.index)
+
+
+def target_of(device: Any) -> int:
+    """The number of a device on which this thread makes tensors. Threads of spawn() stand for processes, which have one
+    device: with tensors of another thread's, its collectives would wait for ever."""
+    ordinal = ordinal_of(device)
+    only = getattr(_thread, "only", None)
+    if only is not None and ordinal != only:
+        raise RuntimeError(
+            f"xla:{ordinal} is the device of another thread of spawn(); that of this one is xla:{only}: use xm.xla_device() or "
+            '"xla", without a number'
+        )
+    return ordinal
+
+
+@contextlib.contextmanager
+def only_on_device(ordinal: int) -> Iterator[None]:
+    """Makes xla:ordinal the only device of this thread."""
+    with on_device(ordinal):
+        _thread.only = ordinal
+        try:
+            yield
+        finally:
+            _thread.only = None
 
 
 def device(n: Optional[int] = None) -> torch.device:

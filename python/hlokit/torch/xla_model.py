@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_map
 
 from hlokit import _hlokit
 
-from . import _session
+from . import _modules, _session
 from ._tensor import XlaTensor, fetch, upload
 
 REDUCE_SUM = "sum"
@@ -204,6 +204,24 @@ def collective_permute(value: torch.Tensor, pairs: Sequence[Sequence[int]]) -> A
     return _hlokit._torch_wrap(result)
 
 
+def collective_broadcast(
+    tensors: Sequence[torch.Tensor], root_ordinal: int = 0, groups: Groups = None, pin_layout: bool = True
+) -> None:
+    """Replaces the tensors by those of the device root_ordinal. All devices record the same graph."""
+    with torch.no_grad():
+        for tensor in tensors:
+            own = torch.tensor(get_ordinal() == root_ordinal)
+            zero = torch.zeros((), dtype=tensor.dtype)
+            tensor.copy_(torch.where(send_cpu_data_to_device(own, tensor.device), tensor, zero.to(tensor.device)))
+        all_reduce(REDUCE_SUM, list(tensors), groups=groups)
+
+
+def broadcast_master_param(model: torch.nn.Module) -> None:
+    """Gives the parameters and buffers of the model on all devices the values of the first, and marks a step."""
+    collective_broadcast([t.detach() for t in (*model.parameters(), *model.buffers())])
+    mark_step()
+
+
 def _store(output: Any, lazy: Any) -> Any:
     result = _hlokit._torch_wrap(lazy)
     if output is None:
@@ -246,6 +264,7 @@ def optimizer_step(
 ) -> Any:
     """optimizer.step() with the mean of the gradients of all devices. barrier: marks a step too."""
     reduce_gradients(optimizer, groups)
+    _modules.check_optimizer(optimizer)
     loss = optimizer.step(**(optimizer_args or {}))
     if barrier:
         mark_step()
@@ -254,7 +273,7 @@ def optimizer_step(
 
 def send_cpu_data_to_device(datas: Any, device: Any, input_sharding: Any = None) -> Any:
     """Copies of the tensors in nested lists and dicts on the device."""
-    ordinal = _session.ordinal_of(device)
+    ordinal = _session.target_of(device)
     session = _session.current()
 
     def send(value: Any) -> Any:

@@ -2,10 +2,13 @@
 """Data-parallel programs: a thread for each device of the session, under the name of
 torch_xla.distributed.xla_multiprocessing, whose devices are processes."""
 
+import copy
 import threading
 from typing import Any, Callable, List, Optional, Tuple
 
-from . import _session
+import torch
+
+from . import _session, _thread_random
 
 
 def spawn(
@@ -18,7 +21,8 @@ def spawn(
 ) -> None:
     """Calls fn(index, *args) in a thread for each of nprocs devices, whose device is xla:index, and waits for all.
 
-    The session gets this many devices. The first error of a thread is raised; devices that wait for it end with it.
+    The session gets this many devices. The first error of a thread is raised; devices that wait for it end with it. Each
+    thread has a generator of random numbers on the host, as a process would: torch.manual_seed() is the thread's.
     """
     count = _session.current().device_count if nprocs is None else nprocs
     if count != _session.current().device_count:
@@ -26,8 +30,11 @@ def spawn(
     session = _session.current()
     errors: List[Optional[BaseException]] = [None] * count
 
+    _thread_random.install()
+    state = torch.get_rng_state()
+
     def run(index: int) -> None:
-        with _session.on_device(index):
+        with _session.only_on_device(index), _thread_random.own_generator(state):
             try:
                 fn(index, *args)
                 why = f"xla:{index} has ended"
@@ -46,3 +53,27 @@ def spawn(
     # The first cause: others report that a device has ended.
     for error in sorted(found, key=lambda e: "failed:" in str(e) or "has ended" in str(e)):
         raise error
+
+
+class MpModelWrapper:
+    """A model made once, which to(device) brings to the device of each thread of spawn(), one after the other."""
+
+    def __init__(self, model: torch.nn.Module):
+        self._model = model
+        self._lock = threading.Lock()
+
+    def to(self, device: Any) -> torch.nn.Module:
+        """A copy of the model on the device: threads, unlike processes, share the one on the host."""
+        with self._lock:
+            return copy.deepcopy(self._model).to(device)
+
+
+class MpSerialExecutor:
+    """Runs a function in the threads of spawn() one after the other."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def run(self, fn: Callable[[], Any]) -> Any:
+        with self._lock:
+            return fn()

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What PyTorch/XLA's users rely on besides ops."""
+
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="python3-torch is not installed")
+
+import hlokit.torch as ht  # noqa: E402
+import hlokit.torch.xla_model as xm  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def session():
+    ht.configure(devices=1, pipeline="default", debug=True, fake=False, replicas=1, engine="exact", num_threads=0)
+
+
+class Tied(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = torch.nn.Embedding(5, 4)
+        self.head = torch.nn.Linear(4, 5, bias=False)
+        self.head.weight = self.embedding.weight
+
+    def forward(self, ids):
+        return self.head(self.embedding(ids))
+
+
+def test_tied_weights_stay_tied():
+    torch.manual_seed(0)
+    model, ids = Tied(), torch.tensor([1, 2])
+    model(ids).sum().backward()
+    expected = model.embedding.weight.grad.clone()
+    model.zero_grad()
+    model.to(ht.device())
+    assert model.head.weight is model.embedding.weight and len(list(model.parameters())) == 1
+    model(ids.to(ht.device())).sum().backward()
+    assert torch.allclose(model.head.weight.grad.cpu(), expected)
+
+
+def test_an_optimizer_that_was_made_too_early_is_warned_of():
+    model = torch.nn.Linear(2, 2)
+    early = torch.optim.SGD(model.parameters(), 0.1)
+    model.to(ht.device())
+    right = torch.optim.SGD(model.parameters(), 0.1)
+    for optimizer, count in ((early, 1), (right, 0)):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                optimizer.zero_grad()
+                model(torch.ones(1, 2).to(ht.device())).sum().backward()
+                xm.optimizer_step(optimizer)
+        messages = [str(w.message) for w in seen if "optimizer after" in str(w.message)]
+        assert len(messages) == count
+        assert all("2 of 2 parameters of this SGD" in message and "xla:0" in message for message in messages)
+
+
+@pytest.mark.skipif(torch.__version__ < "2", reason="PyTorch before 2 makes no fake tensors of ours")
+def test_functions_are_traced_by_fx_and_fake_tensors():
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    x = torch.randn(3).to(ht.device())
+    for mode in ("real", "fake", "symbolic"):
+        traced = make_fx(lambda v: (v * 2).relu().sum(), tracing_mode=mode)(x)
+        names = [str(node.target) for node in traced.graph.nodes if node.op == "call_function"]
+        assert names == ["aten.mul.Tensor", "aten.relu.default", "aten.sum.default"]
+        assert torch.equal(traced(x).cpu(), (x * 2).relu().sum().cpu())
+    with FakeTensorMode() as fake:
+        y = fake.from_tensor(x) * 2
+        assert y.shape == (3,) and y.device == torch.device("xla", 0)
