@@ -375,10 +375,10 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   times.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - compile_begin).count();
   if (evaluator == nullptr) return diagnostics.exit_code();
   if (const std::string& directory = flags.engine_flags.dump;
-      !directory.empty() && !cli::DumpEngine(directory, module, evaluator->engine(), &diagnostics)) {
+      !directory.empty() && !cli::DumpEngine(directory, evaluator->engine(), &diagnostics)) {
     return diagnostics.exit_code();
   }
-  if (flags.engine_flags.explain) cli::ExplainEngine(module, evaluator->engine());
+  if (flags.engine_flags.explain) cli::ExplainEngine(evaluator->engine());
   // How a snapshot divides the arguments of a program before partitioning.
   std::optional<interp::ShardedArrays> parts;
   if (snapshot != nullptr && partitioned) {
@@ -449,7 +449,8 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
     crashes.emplace("hlo-run",
                     reference.after_passes != nullptr ? *reference.after_passes : *reference.program->module);
   }
-  if (is_first && !WriteResults(flags, *results, evaluator->result_devices(), &diagnostics)) {
+  if (is_first &&
+      !WriteResults(flags, *results, evaluator->result_shapes(), evaluator->result_devices(), &diagnostics)) {
     return diagnostics.exit_code();
   }
   if (session != nullptr && (!is_first || !evaluator->gathers())) {

@@ -261,10 +261,10 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
       const std::string number = StrCat(programs++);
       if (engine_flags.explain) {
         std::fprintf(stderr, "program %s, %s\n", number.c_str(), std::string(module.name()).c_str());
-        cli::ExplainEngine(module, prepared);
+        cli::ExplainEngine(prepared);
       }
       if (!engine_flags.dump.empty()) {
-        cli::DumpEngine(StrCat(engine_flags.dump, "/", number), module, prepared, &diagnostics);
+        cli::DumpEngine(StrCat(engine_flags.dump, "/", number), prepared, &diagnostics);
       }
     };
   }

@@ -19,7 +19,6 @@
 #include "ir/graph/literal_fill.h"
 #include "ir/graph/module.h"
 #include "ir/types/float_types.h"
-#include "passes/instrumentation/dependent_results.h"
 
 namespace hlokit::interp {
 namespace {
@@ -298,14 +297,17 @@ std::vector<Literal> RecordEntryValues(const Module& module, const EquivalenceOp
 }
 
 std::string EquivalenceCheck::NameOfSet(size_t set) const {
-  if (static_cast<int64_t>(set) >= options_.inputs) return "special values";
+  if (IsSpecial(set)) return "special values";
   return StrCat("seed ", options_.seed + set);
 }
 
 absl::Status EquivalenceCheck::RunBeforePass(const PassRun& run, const Module& module) {
   ++passes_;
-  redefined_.clear();
-  if (!run.info.redefines.empty()) redefined_ = DependentResults(module, run.info.redefines);
+  redefined_ = UncomparedResults();
+  redefined_.Add(module, run.info.redefines);
+  if (options_.special_values) {
+    unordered_.Add(DependentResults(module, SortsByPartialOrder), "a sort in whose order NaN has no place");
+  }
   if (!partitions_) partitions_.emplace(module);
   partitions_->RunBeforePass(module);
   if (evaluated_) return absl::OkStatus();
@@ -322,6 +324,7 @@ absl::Status EquivalenceCheck::RunBeforePass(const PassRun& run, const Module& m
 absl::Status EquivalenceCheck::RunAfterPass(const PassRun& run, const Module& module, bool changed) {
   if (!changed) return absl::OkStatus();
   ++compared_;
+  all_redefined_.Add(redefined_);
   partitions_->RunAfterPass(module);
   const absl::StatusOr<ResultSets> results = EvaluateOnFakeArguments(module, options_, &*partitions_);
   if (!results.ok()) {
@@ -334,8 +337,8 @@ absl::Status EquivalenceCheck::RunAfterPass(const PassRun& run, const Module& mo
     std::vector<Literal>& before = results_[set];
     const std::vector<Literal>& after = (*results)[set];
     // Results of one device after another.
-    for (size_t k = 0; !redefined_.empty() && k < before.size() && k < after.size(); ++k) {
-      if (redefined_[k % redefined_.size()] != 0) before[k] = after[k];
+    for (size_t k = 0; k < before.size() && k < after.size(); ++k) {
+      if (redefined_.Contains(k) || (IsSpecial(set) && unordered_.Contains(k))) before[k] = after[k];
     }
     const absl::StatusOr<ValueDifference> difference =
         CompareValuesByType(after, before, [&](ElementType type) { return tolerance.Of(type); });
@@ -353,21 +356,38 @@ absl::Status EquivalenceCheck::RunAfterPass(const PassRun& run, const Module& mo
 std::string EquivalenceCheck::Summary() const {
   const auto count = [](int64_t n, std::string_view noun) { return StrCat(n, " ", noun, n == 1 ? "" : "s"); };
   if (!evaluated_) return "nothing was run, since there are no passes";
-  int64_t elements = 0;
-  for (const Literal& result : results_[0]) {
+  int64_t elements = 0, results = 0;
+  for (size_t k = 0; k < results_[0].size(); ++k) {
+    const Literal& result = results_[0][k];
+    if (all_redefined_.Contains(k)) continue;
+    ++results;
     if (result.shape().IsArray()) elements += result.element_count();
   }
-  std::string text =
-      StrCat("same results after each of ", compared_, compared_ == 1 ? " pass" : " passes",
-             " that changed the module (of ", passes_, "): ", count(static_cast<int64_t>(results_[0].size()), "result"),
-             " of ", count(elements, "element"), ", on ", count(options_.inputs, "set"), " of arguments");
+  const std::string uncompared = Uncompared();
+  if (results == 0 && !uncompared.empty()) {
+    return StrCat("no result compared after ", compared_, compared_ == 1 ? " pass" : " passes",
+                  " that changed the module (of ", passes_, "): ", uncompared);
+  }
+  std::string text = StrCat("same results after each of ", compared_, compared_ == 1 ? " pass" : " passes",
+                            " that changed the module (of ", passes_, "): ", count(results, "result"), " of ",
+                            count(elements, "element"), ", on ", count(options_.inputs, "set"), " of arguments");
   StrAppend(&text, " (", NameOfSet(0),
             options_.inputs > 1 ? StrCat(" to ", options_.seed + static_cast<uint64_t>(options_.inputs) - 1) : "",
             options_.special_values ? ", and special values" : "", ")");
   if (compared_ == 0) return text;
-  if (largest_.max_ulp == 0) return StrCat(text, "; equal");
-  return StrCat(text, "; largest difference ", FormatDouble(largest_.max_ulp, 4), " ulp, ",
-                FormatDouble(largest_.max_absolute, 4));
+  if (largest_.max_ulp == 0) {
+    text += "; equal";
+  } else {
+    StrAppend(&text, "; largest difference ", FormatDouble(largest_.max_ulp, 4), " ulp, ",
+              FormatDouble(largest_.max_absolute, 4));
+  }
+  return uncompared.empty() ? text : StrCat(text, "; ", uncompared);
+}
+
+std::string EquivalenceCheck::Uncompared() const {
+  const std::string redefined = all_redefined_.ToString();
+  const std::string unordered = compared_ == 0 ? std::string() : unordered_.ToString("results of special values");
+  return StrCat(redefined, redefined.empty() || unordered.empty() ? "" : "; ", unordered);
 }
 
 }  // namespace hlokit::interp

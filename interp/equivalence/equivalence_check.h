@@ -18,6 +18,7 @@
 #include "interp/values/value_comparison.h"
 #include "ir/types/literal.h"
 #include "passes/core/pass_instrumentation.h"
+#include "passes/instrumentation/dependent_results.h"
 
 namespace hlokit::interp {
 
@@ -79,7 +80,8 @@ std::vector<Literal> RecordEntryValues(const Module& module, const EquivalenceOp
 
 // Evaluates the module before the first pass and after each pass that changed it, on as many replicas and partitions as
 // its header has, and compares the results. A program with shardings that is not partitioned runs on one partition
-// until a pass partitions it. Results that depend on opcodes that a pass redefines may change once, after that pass.
+// until a pass partitions it. Results that depend on opcodes that a pass redefines may change once, after that pass; of
+// the special values, those that depend on a sort in which NaN has no place may always change. Summary says so.
 class EquivalenceCheck : public PassInstrumentation {
  public:
   explicit EquivalenceCheck(EquivalenceOptions options) : options_(std::move(options)) {}
@@ -89,15 +91,20 @@ class EquivalenceCheck : public PassInstrumentation {
 
   // Returns what was compared, in a line without a newline.
   std::string Summary() const;
+  // Returns which results were not compared, and why: "1 of 2 results not compared: depends on rng". "": all were.
+  std::string Uncompared() const;
 
  private:
   std::string NameOfSet(size_t set) const;
+  bool IsSpecial(size_t set) const { return static_cast<int64_t>(set) >= options_.inputs; }
 
   EquivalenceOptions options_;
   double declared_ = 0;  // largest tolerance of the passes that ran
   bool evaluated_ = false;
   std::optional<PartitionTracker> partitions_;
-  std::vector<uint8_t> redefined_;  // by result: the current pass may change it
+  UncomparedResults redefined_;      // by the current pass
+  UncomparedResults all_redefined_;  // by the passes that changed the module
+  UncomparedResults unordered_;      // of special values
   ResultSets results_;
   int64_t passes_ = 0, compared_ = 0;  // passes that ran, and that changed the module
   ValueDifference largest_;

@@ -39,17 +39,15 @@ class PassLimit : public PassInstrumentation {
       rewrites_.limit = last_rewrites_;
       before_ = module.Clone();
     }
-    if (!run.info.redefines.empty()) {
-      const std::vector<uint8_t> more = DependentResults(module, run.info.redefines);
-      redefined_.resize(std::max(redefined_.size(), more.size()), 0);
-      for (size_t k = 0; k < more.size(); ++k) redefined_[k] |= more[k];
-    }
+    pending_ = UncomparedResults();
+    pending_.Add(module, run.info.redefines);
     return absl::OkStatus();
   }
 
   absl::Status RunAfterPass(const PassRun& run, const Module& module, bool changed) override {
     if (!changed) return absl::OkStatus();
     partitions_.RunAfterPass(module);
+    redefined_.Add(pending_);
     declared_ = std::max(declared_, run.info.tolerance);
     changed_.push_back(
         {run.number, StrCat(run.info.name, run.pass.options().ToString()), std::string(run.place), rewrites_.applied});
@@ -58,7 +56,7 @@ class PassLimit : public PassInstrumentation {
 
   const std::vector<Run>& changed() const { return changed_; }
   double declared() const { return declared_; }
-  const std::vector<uint8_t>& redefined() const { return redefined_; }
+  const UncomparedResults& redefined() const { return redefined_; }
   const RewriteLimit& rewrites() const { return rewrites_; }
   const PartitionTracker& partitions() const { return partitions_; }
   // The module before the last pass that was allowed to run.
@@ -69,7 +67,8 @@ class PassLimit : public PassInstrumentation {
   RewriteLimit rewrites_;
   PartitionTracker partitions_;
   std::vector<Run> changed_;
-  std::vector<uint8_t> redefined_;
+  UncomparedResults pending_;    // by the current pass
+  UncomparedResults redefined_;  // by those that changed the module
   double declared_ = 0;
   std::optional<Module> before_;
 };
@@ -106,12 +105,11 @@ class Bisection {
     const absl::StatusOr<ResultSets> results = Evaluate(module, (*limit)->partitions(), what);
     if (!results.ok()) return StrCat("the module cannot be run: ", std::string(results.status().message()));
     const Tolerance tolerance = options_.run.tolerance.value_or(Tolerance::OfPass((*limit)->declared()));
-    const std::vector<uint8_t>& redefined = (*limit)->redefined();
     for (size_t set = 0; set < results->size(); ++set) {
       std::vector<Literal> before = expected_[set];
       const std::vector<Literal>& after = (*results)[set];
-      for (size_t k = 0; !redefined.empty() && k < before.size() && k < after.size(); ++k) {
-        if (redefined[k % redefined.size()] != 0) before[k] = after[k];
+      for (size_t k = 0; k < before.size() && k < after.size(); ++k) {
+        if ((*limit)->redefined().Contains(k)) before[k] = after[k];
       }
       std::string difference = CompareResults(before, after, tolerance);
       if (!difference.empty()) return difference;
@@ -128,6 +126,8 @@ class Bisection {
     const std::vector<PassLimit::Run> runs = limit->changed();
     result.passes = static_cast<int64_t>(runs.size());
     result.runs = runs_;
+    result.uncompared = limit->redefined().ToString();
+    result.compared = !limit->redefined().IsAll();
     result.differs = !difference->empty();
     if (!result.differs) return result;
 

@@ -26,9 +26,11 @@ struct BisectionOptions {
 };
 
 struct BisectionResult {
-  int64_t passes = 0;    // runs of passes that changed the module
-  int64_t runs = 0;      // of the interpreter
-  bool differs = false;  // the rest is set if so
+  int64_t passes = 0;      // runs of passes that changed the module
+  int64_t runs = 0;        // of the interpreter
+  std::string uncompared;  // which results were not compared, and why; "": all were
+  bool compared = true;    // any was
+  bool differs = false;    // the rest is set if so
 
   int64_t number = 0;  // of the run of the pass, from 1, as counted by --bisect-limit
   std::string pass;    // with its options, as a pipeline

@@ -98,7 +98,8 @@ class Evaluator {
   Evaluator& operator=(const Evaluator&) = delete;
 
   // Shapes of the arguments and results of Run: the array and token leaves of the entry's parameters and of its root,
-  // tuples flattened in order. Tokens are literals without elements.
+  // tuples flattened in order. Tokens are literals without elements. Where a dimension is dynamic, the literals have
+  // its size: an f32[5] for f32[<=8].
   const std::vector<Shape>& argument_shapes() const { return argument_shapes_; }
   const std::vector<Shape>& result_shapes() const { return result_shapes_; }
 
@@ -118,6 +119,8 @@ class Evaluator {
   const RunStatistics& statistics() const { return statistics_; }
   PlannedMemory planned_memory() const;
 
+  // The module that runs: of one with dynamic dimensions the static one in its place, whose instructions kernels have.
+  const Module& program_module() const;
   // Returns the steps of the program as text (program_text.h), with what `describe` says of an instruction's kernel.
   std::string PlanText(const std::function<std::string(InstructionId)>& describe) const;
 
@@ -125,6 +128,10 @@ class Evaluator {
   struct State;
   Evaluator();
   bool CheckMemory(DiagnosticSink* sink) const;
+  // For programs with dynamic dimensions.
+  bool PrepareSized(DiagnosticSink* sink);
+  std::optional<std::vector<Literal>> RunSized(absl::Span<const Literal* const> arguments, DiagnosticSink* sink,
+                                               DonatedArguments* donation);
   std::vector<Literal> TakeResults(DeviceScheduler& set, DonatedArguments* donation);
 
   std::unique_ptr<State> state_;

@@ -19,7 +19,9 @@ absl::Status FailureOf(const DiagnosticSink& sink) {
 }  // namespace
 
 absl::StatusOr<Literal> EvaluateInstruction(Instruction instruction, const EvaluatorOptions& options) {
-  if (!instruction.shape().IsArray()) return absl::InvalidArgumentError("expected an array value");
+  if (!instruction.shape().IsArray() || instruction.shape().has_dynamic_dims()) {
+    return absl::InvalidArgumentError("expected an array value of a static shape");
+  }
   const query::Part part = query::ExtractPart(instruction, [](Instruction) { return false; });
   if (!part.inputs.empty()) return absl::InvalidArgumentError("the value depends on a parameter");
   DiagnosticSink sink;

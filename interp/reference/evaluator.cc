@@ -13,7 +13,7 @@
 namespace hlokit::reference {
 namespace {
 
-// Returns a leaf in the shape that an instruction declares, which may have dynamic dimensions.
+// Returns a leaf in the shape that an instruction declares.
 Literal ToLiteral(const Array& array, Shape shape) {
   Literal literal = Literal::Zeros(shape);
   if (literal.size_bytes() != 0) std::memcpy(literal.data(), array.data(), literal.size_bytes());
@@ -159,7 +159,25 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const interp
     for (Shape leaf : LeafShapes(entry.parameter(i).shape())) evaluator->argument_shapes_.push_back(leaf);
   }
   evaluator->result_shapes_ = LeafShapes(entry.root().shape());
-  return evaluator;
+  PreparedProgram& program = *evaluator->program_;
+  if (!interp::SizedProgram::Make(module, sink, &program.sized)) return nullptr;
+  if (program.sized == nullptr) return evaluator;
+  program.inner = Prepare(program.sized->module(), options, sink);
+  return program.inner != nullptr ? std::move(evaluator) : nullptr;
+}
+
+std::optional<std::vector<Literal>> Evaluator::RunSized(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
+  std::vector<const Literal*> pointers;
+  for (const Literal& argument : arguments) pointers.push_back(&argument);
+  const absl::StatusOr<std::vector<Literal>> sized = program_->sized->Arguments(pointers);
+  if (!sized.ok()) {
+    sink->Error(DiagnosticKind::kEvaluation, {}, std::string(sized.status().message()));
+    return std::nullopt;
+  }
+  std::optional<std::vector<Literal>> results = program_->inner->Run(*sized, sink);
+  statistics_ = program_->inner->statistics();
+  if (!results) return std::nullopt;
+  return program_->sized->Results(*std::move(results));
 }
 
 std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
@@ -170,6 +188,7 @@ std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arg
                        arguments.size(), " are given"));
     return std::nullopt;
   }
+  if (program_->inner != nullptr) return RunSized(arguments, sink);
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (SameShape(arguments[i].shape(), argument_shapes_[i % each], /*ignore_layout=*/true)) continue;
     sink->Error(DiagnosticKind::kEvaluation, {},

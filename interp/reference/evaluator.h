@@ -52,6 +52,8 @@ class Evaluator {
 
  private:
   Evaluator();
+  // For programs with dynamic dimensions.
+  std::optional<std::vector<Literal>> RunSized(absl::Span<const Literal> arguments, DiagnosticSink* sink);
 
   interp::EvaluatorOptions options_;
   std::unique_ptr<PreparedProgram> program_;

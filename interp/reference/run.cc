@@ -6,7 +6,6 @@
 
 #include "interp/reference/virtual_machine.h"
 #include "ir/core/str_cat.h"
-#include "ir/graph/dynamic_size.h"
 #include "ir/graph/side_effects.h"
 #include "ir/graph/traversal.h"
 #include "ir/inference/shape_inference.h"
@@ -23,12 +22,6 @@ bool Refuse(Instruction at, DiagnosticKind kind, std::string message, Diagnostic
   if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(at.name().size())};
   sink->Error(kind, range, std::move(message), std::move(hint));
   return false;
-}
-
-// Returns the size operand of the set-dimension-size for a get-dimension-size, or an invalid instruction.
-Instruction GivenSize(Instruction get) {
-  const Dims dimension = get.list_attr(Attr::kDimensions);
-  return dimension.size() == 1 ? FindDynamicSize(get.operand(0), dimension[0]) : Instruction();
 }
 
 class Preparation {
@@ -105,7 +98,7 @@ class Preparation {
     absl::flat_hash_set<uint32_t> used = {computation.root().id().value};
     for (size_t i = schedule->order.size(); i-- > 0;) {
       if (!used.contains(schedule->order[i].id().value)) schedule->last_uses[i].push_back(i);
-      for (Instruction operand : OperandsOf(schedule->order[i])) {
+      for (Instruction operand : schedule->order[i].operands()) {
         if (!used.insert(operand.id().value).second) continue;
         schedule->last_uses[i].push_back(program_.places[operand.id().value]);
       }
@@ -114,7 +107,8 @@ class Preparation {
   }
 
   static std::vector<Instruction> NeededBy(Instruction i) {
-    std::vector<Instruction> needed = OperandsOf(i);
+    std::vector<Instruction> needed;
+    for (Instruction operand : i.operands()) needed.push_back(operand);
     if (i.has(Attr::kControlPredecessors)) {
       for (Instruction p : i.control_predecessors()) needed.push_back(p);
     }
@@ -201,15 +195,6 @@ bool Schedule::Takes(const SlotValue& leaves) const {
     if (shape.IsArray() && leaves[i]->dims() != shape.dims()) return false;
   }
   return true;
-}
-
-std::vector<Instruction> OperandsOf(Instruction instruction) {
-  std::vector<Instruction> operands;
-  for (Instruction operand : instruction.operands()) operands.push_back(operand);
-  if (instruction.opcode() == Opcode::kGetDimensionSize && instruction.operand_count() == 1) {
-    if (const Instruction size = GivenSize(instruction); size.valid()) operands.push_back(size);
-  }
-  return operands;
 }
 
 bool PrepareProgram(const Module& module, const interp::EvaluatorOptions& options, DiagnosticSink* sink,

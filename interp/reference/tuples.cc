@@ -99,7 +99,8 @@ SlotValue CopyStart(Op& op) {
 // `copy-done`
 SlotValue CopyDone(Op& op) { return ElementOfTuple(op, 0); }
 
-// `set-dimension-size`: an array with a dynamic dimension is evaluated at its bound.
+// `set-dimension-size` of one instruction alone: the elements within the bound. Programs with dynamic dimensions are
+// made static before they run (interp/dynamic).
 SlotValue SetDimensionSize(Op& op) { return op.operands[0]; }
 
 // `custom-call`: a registered function, a marker, TopK; zeros if it does nothing or its result has no reader.
@@ -129,16 +130,14 @@ SlotValue CustomCall(Op& op) {
 
 namespace fill_ops {
 
-// `get-dimension-size`: the size that set-dimension-size set, which is then an additional operand (run.cc), or the
-// dimension's size.
+// `get-dimension-size` of a static dimension.
 void GetDimensionSize(Op& op) {
   const Dims dimensions = op.instruction.list_attr(Attr::kDimensions);
   if (!op.Require(dimensions.size() == 1 && dimensions[0] >= 0 && dimensions[0] < op.in(0).rank(),
                   "the dimension is none of the operand's")) {
     return;
   }
-  const bool given = op.operands.size() > 1 && op.in(1).type() == op.out().type();
-  op.out().SetInteger(0, given ? op.in(1).Integer(0) : op.in(0).dim(dimensions[0]));
+  op.out().SetInteger(0, op.in(0).dim(dimensions[0]));
 }
 
 }  // namespace fill_ops

@@ -103,7 +103,7 @@ void VirtualMachine::Thunk() {
     return;
   }
   std::vector<const SlotValue*> operands;
-  for (Instruction operand : OperandsOf(at)) operands.push_back(&ValueOf(operand));
+  for (Instruction operand : at.operands()) operands.push_back(&ValueOf(operand));
   SlotValue value = EvaluateOp(run_, at, OperandValues(std::move(operands)));
   if (!run_.failed()) Finish(std::move(value));
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interp/values/arguments.h"
 
+#include <charconv>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "ir/core/str_cat.h"
 #include "ir/text/literal_text.h"
+#include "ir/types/sized_shape.h"
 #include "parser/core/parser.h"
 #include "parser/core/text_cursor.h"
 #include "parser/hlo/literal_parser.h"
@@ -36,6 +38,42 @@ std::string_view ShapeOf(std::string_view line) {
     if (i < line.size() && !Trim(line.substr(i + 1)).empty()) end = i + 1;
   }
   return line.substr(0, end);
+}
+
+// Returns the sizes in parentheses that follow a dynamic shape directly, with them: "(2,3)"; or "".
+std::string_view SizesOf(std::string_view line, std::string_view shape) {
+  const std::string_view rest = line.substr(shape.size());
+  if (!rest.starts_with("(") || shape.find("<=") == std::string_view::npos) return {};
+  return rest.substr(0, rest.find(')') == std::string_view::npos ? rest.size() : rest.find(')') + 1);
+}
+
+// Returns the dimensions of a value: the sizes in the text if it has some, or those of the shape. Nullopt if the sizes
+// are not integers, one for each dimension and within its bound.
+std::optional<std::vector<int64_t>> DimsOf(Shape shape, std::string_view sizes) {
+  std::vector<int64_t> dims;
+  if (sizes.empty()) {
+    dims.assign(shape.dims().begin(), shape.dims().end());
+    return dims;
+  }
+  const char* at = sizes.data();
+  const char* const end = at + sizes.size();
+  while (at < end && *at != ')') {
+    const auto [next, error] = std::from_chars(at + 1, end, dims.emplace_back());
+    if (error != std::errc() || next == end || (*next != ',' && *next != ')')) return std::nullopt;
+    at = next;
+  }
+  if (static_cast<int64_t>(dims.size()) != shape.rank()) return std::nullopt;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] < 0 || dims[d] > shape.dims()[d]) return std::nullopt;
+  }
+  return dims;
+}
+
+// Returns true if a literal of `shape`, with these dimensions, is one of `expected`.
+bool Fits(Shape shape, absl::Span<const int64_t> dims, Shape expected) {
+  if (!shape.IsArray() || shape.has_unbounded_dims() || shape.element_type() != expected.element_type()) return false;
+  if (shape.has_dynamic_dims() && shape.dims() != expected.dims()) return false;
+  return FitsWithin(dims, expected);
 }
 
 }  // namespace
@@ -72,21 +110,21 @@ std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, ab
       sink->Error(DiagnosticKind::kBadShape, shape_range, std::string(shape.status().message()));
       return std::nullopt;
     }
-    // An argument has actual sizes where the program has bounds.
-    bool fits =
-        shape->IsArray() && shape->element_type() == expected.element_type() && shape->dims() == expected.dims();
-    if (!fits) {
+    const std::string_view sizes = SizesOf(line, shape_text);
+    const std::optional<std::vector<int64_t>> dims = DimsOf(*shape, sizes);
+    if (!dims || !Fits(*shape, *dims, expected)) {
       sink->Error(DiagnosticKind::kEvaluation, shape_range,
-                  StrCat(noun, " ", arguments.size(), " has shape ", shape_text, ", expected ",
+                  StrCat(noun, " ", arguments.size(), " has shape ", shape_text, sizes, ", expected ",
                          ToString(expected, /*with_layout=*/false)));
       return std::nullopt;
     }
-    const uint32_t body = at + static_cast<uint32_t>(shape_text.size());
+    const Shape sized = SizedShape(&context->shapes, expected, *dims);
+    const uint32_t body = at + static_cast<uint32_t>(shape_text.size() + sizes.size());
     TextCursor reader(text.substr(body), sink, body);
     LiteralId literal;
     LiteralLimits limits;
     limits.propagate_complex_nan = false;  // keeps recorded values
-    if (!ParseLiteral(reader, context, expected, limits, &literal)) return std::nullopt;
+    if (!ParseLiteral(reader, context, sized, limits, &literal)) return std::nullopt;
     // The literal may span several lines. Nothing may follow it on the last.
     const size_t rest = reader.Here();
     size_t line_end = text.find('\n', rest);
@@ -113,12 +151,17 @@ std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, ab
   return arguments;
 }
 
-void PrintLeaves(TextWriter& out, absl::Span<const Literal> leaves) {
-  for (const Literal& leaf : leaves) {
-    if (leaf.shape().IsArray()) {
-      PrintLiteral(out, leaf, {.with_shape = true, .with_layout = false});
-    } else {
+void PrintLeaves(TextWriter& out, absl::Span<const Literal> leaves, absl::Span<const Shape> declared) {
+  for (size_t k = 0; k < leaves.size(); ++k) {
+    const Literal& leaf = leaves[k];
+    const Shape shape = declared.empty() ? leaf.shape() : declared[k % declared.size()];
+    if (!shape.IsArray()) {
       out << ToString(leaf.shape(), /*with_layout=*/false);
+    } else if (shape.has_dynamic_dims()) {
+      out << SizedShapeText(shape, leaf.shape().dims()) << ' ';
+      PrintLiteral(out, leaf);
+    } else {
+      PrintLiteral(out, leaf, {.with_shape = true, .with_layout = false});
     }
     out << '\n';
   }

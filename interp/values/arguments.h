@@ -6,7 +6,10 @@
 //   f32[2,2] { { 1, 2 }, { 3, 4 } }
 //   pred[] true
 //   token[]
-// Empty lines and lines that begin with # or // are skipped. Lines for tokens may be left out.
+//   f32[<=4](2) {1, 2}
+// A value of a dynamic shape has its sizes, in parentheses or as dimensions (f32[2]): its literal is of the static
+// shape of these sizes. Without them it has the size of the bounds. Empty lines and lines that begin with # or // are
+// skipped. Lines for tokens may be left out.
 #ifndef HLOKIT_INTERP_VALUES_ARGUMENTS_H_
 #define HLOKIT_INTERP_VALUES_ARGUMENTS_H_
 
@@ -31,8 +34,9 @@ std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, ab
                                                   Context* context, DiagnosticSink* sink,
                                                   std::string_view noun = "argument");
 
-// Writes leaves in the format of ReadArguments, without layouts.
-void PrintLeaves(TextWriter& out, absl::Span<const Literal> leaves);
+// Writes leaves in the format of ReadArguments, without layouts. `declared`: their shapes in the program, where they
+// may be dynamic; if empty, those of the literals.
+void PrintLeaves(TextWriter& out, absl::Span<const Literal> leaves, absl::Span<const Shape> declared = {});
 
 }  // namespace hlokit::interp
 

@@ -7,6 +7,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/types/element_type.h"
+#include "ir/types/sized_shape.h"
 
 namespace hlokit::interp {
 namespace {
@@ -135,6 +136,11 @@ absl::StatusOr<Literal> ReadArray(const StoredArray& array, Shape shape) {
   }
   if (absl::Status s = Finish(array, &literal); !s.ok()) return s;
   return literal;
+}
+
+absl::StatusOr<Literal> ReadSizedArray(const StoredArray& array, Shape shape, ShapeTable* table) {
+  if (!shape.has_dynamic_dims() || !FitsWithin(array.dims, shape)) return ReadArray(array, shape);
+  return ReadArray(array, SizedShape(table, shape, array.dims));
 }
 
 absl::Status ReadBox(const StoredArray& array, Shape whole, absl::Span<const int64_t> begin, Literal* out) {

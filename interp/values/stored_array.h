@@ -38,6 +38,8 @@ bool CanReadAs(const StoredArray& array, ElementType type);
 
 // Reads the array. Returns an error unless it has `shape`, ignoring layouts. Allocates no more than the source has.
 absl::StatusOr<Literal> ReadArray(const StoredArray& array, Shape shape);
+// The same; if `shape`, of this table, is dynamic, the array may be smaller (sized_shape.h).
+absl::StatusOr<Literal> ReadSizedArray(const StoredArray& array, Shape shape, ShapeTable* table);
 // Reads rows (indices of dimension 0) from `first` on into `out`, an array of those rows with a type that CanReadAs
 // accepts. Requires: the array has these rows, in C order or of rank 1, and as many bytes as its dimensions need.
 absl::Status ReadRows(const StoredArray& array, int64_t first, Literal* out);

@@ -7,6 +7,7 @@
 
 #include "ir/core/hashing.h"
 #include "ir/core/str_cat.h"
+#include "ir/types/sized_shape.h"
 #include "parser/proto/header_proto.h"
 #include "parser/proto/literal_proto.h"
 #include "parser/proto/module_writer.h"
@@ -94,11 +95,35 @@ const T* As(const google::protobuf::Message* message) {
   return static_cast<const T*>(message);
 }
 
+// Reads a value whose dynamic arrays have their sizes (sized_shape.h).
+absl::StatusOr<Literal> ReadSizedLiteral(const xla::LiteralProto& proto, Context* context, int64_t* bytes_left) {
+  absl::StatusOr<Literal> value = ReadLiteral(proto, context, bytes_left);
+  if (!value.ok() || !value->shape().has_dynamic_dims()) return value;
+  std::vector<std::pair<const xla::LiteralProto*, Literal*>> open = {{&proto, &*value}};
+  while (!open.empty()) {
+    const auto [from, to] = open.back();
+    open.pop_back();
+    const Shape shape = to->shape();
+    for (size_t k = 0; k < to->elements().size(); ++k) {
+      open.emplace_back(&from->tuple_literals(static_cast<int>(k)), &to->elements()[k]);
+    }
+    if (!shape.IsArray() || !shape.has_dynamic_dims() || to->elided() || from->dynamic_sizes_size() == 0) continue;
+    const std::vector<int64_t> dims(from->dynamic_sizes().begin(), from->dynamic_sizes().end());
+    if (!FitsWithin(dims, shape) || std::any_of(dims.begin(), dims.end(), [](int64_t size) { return size < 0; })) {
+      return absl::InvalidArgumentError(StrCat("literal: dynamic_sizes are not sizes of ", ToString(shape)));
+    }
+    Literal sized = Literal::Zeros(SizedShape(&context->shapes, shape, dims));
+    CopyCommonElements(*to, &sized);
+    *to = std::move(sized);
+  }
+  return value;
+}
+
 absl::StatusOr<std::vector<Literal>> ReadLiterals(const google::protobuf::RepeatedPtrField<xla::LiteralProto>& protos,
                                                   Context* context, int64_t* bytes_left) {
   std::vector<Literal> values;
   for (const xla::LiteralProto& proto : protos) {
-    absl::StatusOr<Literal> value = ReadLiteral(proto, context, bytes_left);
+    absl::StatusOr<Literal> value = ReadSizedLiteral(proto, context, bytes_left);
     if (!value.ok()) {
       return absl::Status(value.status().code(),
                           StrCat("argument ", values.size(), ": ", std::string(value.status().message())));
@@ -167,7 +192,7 @@ absl::StatusOr<std::vector<Literal>> ProtoFile::ReadArguments(int list, Context*
 bool ProtoFile::has_result() const { return snapshot() != nullptr && snapshot()->has_result(); }
 
 absl::StatusOr<Literal> ProtoFile::ReadResult(Context* context, int64_t max_bytes) const {
-  return ReadLiteral(snapshot()->result(), context, &max_bytes);
+  return ReadSizedLiteral(snapshot()->result(), context, &max_bytes);
 }
 
 std::unique_ptr<Module> ParseProtoModule(const SourceBuffer& source, std::string_view text, ProtoForm form,

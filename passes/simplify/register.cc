@@ -174,12 +174,11 @@ void RegisterRulePasses(PassRegistry* registry) {
        .doc =
            "They get the size of their bound, and the size set by set-dimension-size becomes a separate scalar, in "
            "calls, loops and conditionals too. Operations that combine, sort or index elements ignore those beyond the "
-           "size, by a select, an additional operand of a sort, or clamped indices; concatenation, padding and "
-           "reversal keep valid elements contiguous. Reshapes may merge dimensions after a dynamic one into it, or "
-           "split it accordingly. Arguments and results of the program keep their dynamic dimensions. A module in "
-           "which another operation, for example a fusion or a convolution, has one does not change, and the error "
-           "names the operation. (The interpreter computes dynamic arrays at their bounds, and sums over all of them.)",
-       .redefines = {Opcode::kSetDimensionSize},
+           "size, by a select, an additional operand of a sort, or clamped indices; concatenation, padding, reversal "
+           "and reshapes keep valid elements contiguous. XLA's custom calls SliceToDynamic and PadToStatic are "
+           "replaced. Arguments and results of the program keep their dynamic dimensions. A module in which another "
+           "operation, for example a fusion or the kernel of a convolution, has one does not change, and the error "
+           "names the operation. The interpreters compute what this pass says.",
        .create = MakePass<DynamicPadder>});
   Add(registry,
       {.name = "dynamic-dimension-simplifier",

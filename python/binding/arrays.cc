@@ -9,6 +9,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/types/float_types.h"
+#include "ir/types/sized_shape.h"
 #include "python/binding/bindings.h"
 #include "python/binding/dlpack.h"
 #include "python/binding/values.h"
@@ -342,8 +343,14 @@ py::array ElementsOf(const GivenArray& given, ElementType type, absl::Span<const
   throw py::value_error(StrCat(what, ": an element has bits beyond those of ", ToString(type)));
 }
 
-Literal ArrayToLiteral(py::handle value, Shape shape, const std::string& what, py::list* keep) {
-  const py::array array = ElementsOf(ArrayFromPython(value, what), shape.element_type(), shape.dims(), what);
+Literal ArrayToLiteral(py::handle value, Shape shape, const std::string& what, py::list* keep,
+                       absl::FunctionRef<Shape(absl::Span<const int64_t> dims)> sized) {
+  const GivenArray given = ArrayFromPython(value, what);
+  if (shape.has_dynamic_dims()) {
+    const std::vector<int64_t> dims(given.array.shape(), given.array.shape() + given.array.ndim());
+    if (FitsWithin(dims, shape)) shape = sized(dims);
+  }
+  const py::array array = ElementsOf(given, shape.element_type(), shape.dims(), what);
   keep->append(array);
   return Literal::Borrowed(shape, const_cast<std::byte*>(static_cast<const std::byte*>(array.data())));
 }

@@ -12,7 +12,9 @@
 #include "interp/exact/observers/value_trace.h"
 #include "ir/core/str_cat.h"
 #include "ir/sharding/unpartitioned.h"
+#include "ir/types/sized_shape.h"
 #include "ir/verify/verifier.h"
+#include "passes/simplify/dynamic/dynamic_padder.h"
 #include "python/binding/regex.h"
 
 namespace hlokit::python {
@@ -200,8 +202,8 @@ Executable::Executable(const ModulePtr& state, ExecutableOptions options) : opti
     throw py::value_error("debug_nans, print_values, on_value and profile are not for engine=\"reference\"");
   }
   if (options_.on_value_match && options_.on_value.is_none()) throw py::value_error("on_value_match requires on_value");
-  // The plain evaluator adds shapes to the context, and observers read names in it.
-  exclusive_ = watches || options_.profile || options_.engine == "reference";
+  // The plain evaluator and results of dynamic shapes add shapes to the context, and observers read names in it.
+  exclusive_ = watches || options_.profile || options_.engine == "reference" || HasDynamicArrays(state->complete());
   Prepare(state);
 }
 
@@ -418,7 +420,8 @@ py::tuple Executable::argument_shapes() const {
 
 std::string Executable::ExplainEngine() const {
   if (engine_->compiled() == nullptr) throw py::value_error("the Executable was made without engine=\"fast\"");
-  return interp::compiled::Explain(program_->read(), *engine_->compiled(), engine_->exact()->planned_memory());
+  const interp::Evaluator& evaluator = *engine_->exact();
+  return interp::compiled::Explain(evaluator.program_module(), *engine_->compiled(), evaluator.planned_memory());
 }
 
 py::dict Executable::Profile() const {
@@ -497,7 +500,11 @@ void Executable::Leaves(const py::sequence& given, const std::string& what, std:
       literals->push_back(Literal::Zeros(shapes[i]));
       continue;
     }
-    literals->push_back(ArrayToLiteral(flat[i], shapes[i], StrCat(what, "argument ", i), keep));
+    const auto sized = [&](absl::Span<const int64_t> dims) {
+      const WorkScope work(program_, "a run");
+      return SizedShape(&context_->shapes, shapes[i], dims);
+    };
+    literals->push_back(ArrayToLiteral(flat[i], shapes[i], StrCat(what, "argument ", i), keep, sized));
   }
 }
 

@@ -193,6 +193,12 @@ py::object RunPipeline(const ModulePtr& state, const std::string& text, bool sta
     Throw("PassError", result.status());
   }
   if (result->changed) state->Replace(std::move(run.working));
+  if (watch.run_before_after && !compare.Uncompared().empty()) {
+    DiagnosticSink warnings;
+    warnings.Warning(DiagnosticKind::kEvaluation, {}, StrCat("run_before_after: ", compare.Uncompared()));
+    const SourceBuffer none("", "");
+    py::module_::import("hlokit._errors").attr("warn")(ToStr(RenderJson(warnings, none)));
+  }
   if (stats) return recorder.ToPython();
   return py::bool_(result->changed);
 }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"
@@ -89,8 +90,9 @@ pybind11::array ToFloat32(const pybind11::array& array, ElementType type);
 
 // Returns a literal of `shape`, an array, that refers to the bytes of `value` where they are dense and of its type, or
 // to a copy. `keep` receives the object whose bytes it refers to. Throws ValueError or TypeError, whose message begins
-// with `what`.
-Literal ArrayToLiteral(pybind11::handle value, Shape shape, const std::string& what, pybind11::list* keep);
+// with `what`. A dynamic shape takes arrays of any size within its bounds; `sized` returns the shape of their literals.
+Literal ArrayToLiteral(pybind11::handle value, Shape shape, const std::string& what, pybind11::list* keep,
+                       absl::FunctionRef<Shape(absl::Span<const int64_t> dims)> sized);
 
 }  // namespace hlokit::python
 

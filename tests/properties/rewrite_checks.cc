@@ -2,7 +2,7 @@
 // Judges each rewrite that a pass counts, on the golden modules. Golden files record what a pass makes of a module, and
 // `tools/update-golden` writes down whatever it makes; here the result must be right:
 //   verifies   the module is still valid
-//   values     it returns the same results (module_values.h, dynamic_values.h)
+//   values     it returns the same results (module_values.h)
 //   again      a second run of the pass finds nothing to do
 //   property   what the row of the rewrite in the table states (rewrite_table.h)
 //
@@ -37,7 +37,6 @@
 #include "parser/files/read_file.h"
 #include "passes/annotations/text.h"
 #include "passes/core/pipeline.h"
-#include "tests/properties/dynamic_values.h"
 #include "tests/properties/module_values.h"
 #include "tests/properties/rewrite_table.h"
 #include "tests/properties/verified.h"
@@ -73,7 +72,7 @@ class Checks {
     const ValueComparison values =
         edits         ? ValueComparison{ValueComparison::Outcome::kNotRun, "edits of the user"}
         : partitioned ? ValueComparison{ValueComparison::Outcome::kNotRun, "the program of one device of many"}
-                      : Values(run, before, after);
+                      : CompareValuesOf(before, after, run.info);
     const bool equal = values.outcome == ValueComparison::Outcome::kEqual;
     if (values.outcome == ValueComparison::Outcome::kNotRun) {
       ++not_run_[values.what];
@@ -165,13 +164,6 @@ class Checks {
   }
 
   static std::string PipelineOf(const PassRun& run) { return StrCat(run.info.name, run.pass.options().ToString()); }
-
-  static ValueComparison Values(const PassRun& run, const Module& before, const Module& after) {
-    const std::vector<Opcode>& redefined = run.info.redefines;
-    const bool sizes = std::find(redefined.begin(), redefined.end(), Opcode::kSetDimensionSize) != redefined.end();
-    return sizes && SetsDimensionSizes(before) ? CompareDynamicValues(before, after, PipelineOf(run))
-                                               : CompareValuesOf(before, after, run.info);
-  }
 
   void CheckAgain(const std::string& where, const PassRun& run, const Module& after) {
     absl::StatusOr<Pipeline> pass = Pipeline::Parse(PipelineOf(run));

@@ -385,3 +385,41 @@ def test_no_leaks(module):
     gc.collect()
     assert len(gc.get_objects()) - objects < 100
     assert resident_kib() - before < 2000  # one object a load would be 500 KiB or more, one module 20 MiB
+
+
+DYNAMIC = """HloModule dynamic
+sum {
+  a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  ROOT c = s32[] add(a, b)
+}
+ENTRY e {
+  x = s32[2,<=4] parameter(0)
+  zero = s32[] constant(0)
+  totals = s32[2] reduce(x, zero), dimensions={1}, to_apply=sum
+  twice = s32[2,<=8] concatenate(x, x), dimensions={1}
+  ROOT result = (s32[2], s32[2,<=8]) tuple(totals, twice)
+}
+"""
+
+
+@pytest.mark.parametrize("engine", ["reference", "exact", "fast"])
+def test_dynamic_dimensions_have_the_sizes_of_the_arrays(engine):
+    program = hlokit.Executable(hlokit.parse(DYNAMIC), engine=engine)
+    for size in (0, 1, 3, 4):
+        x = np.arange(2 * size, dtype=np.int32).reshape(2, size)
+        totals, twice = program(x)
+        np.testing.assert_array_equal(totals, x.sum(axis=1))
+        np.testing.assert_array_equal(twice, np.concatenate([x, x], axis=1))
+    with pytest.raises(ValueError, match="shape"):
+        program(np.zeros((2, 5), np.int32))
+    with pytest.raises(ValueError, match="shape"):
+        program(np.zeros((1, 3), np.int32))
+
+
+def test_observers_of_dynamic_programs_see_arrays_of_the_bounds():
+    seen = {}
+    program = hlokit.Executable(hlokit.parse(DYNAMIC), on_value=lambda i, v: seen.setdefault(i.name, v))
+    program(np.ones((2, 3), np.int32))
+    assert seen["totals"].tolist() == [3, 3]
+    assert seen["x"].shape == (2, 4)

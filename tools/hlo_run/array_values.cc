@@ -55,10 +55,10 @@ absl::StatusOr<interp::StoredArray> ArrayOf(const interp::ArrayFile& file, size_
   return file.Array(number, static_cast<uint64_t>(most));
 }
 
-absl::StatusOr<Literal> ReadFrom(const interp::ArrayFile& file, size_t number, Shape shape) {
+absl::StatusOr<Literal> ReadFrom(const interp::ArrayFile& file, size_t number, Shape shape, ShapeTable* table) {
   absl::StatusOr<interp::StoredArray> array = ArrayOf(file, number, shape);
   if (!array.ok()) return array.status();
-  return interp::ReadArray(*array, shape);
+  return interp::ReadSizedArray(*array, shape, table);
 }
 
 // Reads the part that a device has of the array of a leaf.
@@ -278,8 +278,9 @@ std::vector<LeafNames> ResultNames(size_t count) {
 }
 
 std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, absl::Span<const LeafNames> names,
-                                                    absl::Span<const Shape> shapes, const DeviceRange& devices,
-                                                    std::string_view noun, cli::DiagnosticReporter* diagnostics) {
+                                                    absl::Span<const Shape> shapes, ShapeTable* table,
+                                                    const DeviceRange& devices, std::string_view noun,
+                                                    cli::DiagnosticReporter* diagnostics) {
   const std::optional<MappedFile> mapped = OpenMapped(path, names, shapes, devices.all, noun, diagnostics);
   if (!mapped) return std::nullopt;
   const std::vector<size_t>& arrays = mapped->arrays;
@@ -297,7 +298,7 @@ std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, abs
       values.push_back(Literal(values[before - first]));
       continue;
     }
-    absl::StatusOr<Literal> value = ReadFrom(mapped->file, arrays[k], shapes[leaf]);
+    absl::StatusOr<Literal> value = ReadFrom(mapped->file, arrays[k], shapes[leaf], table);
     if (!value.ok()) {
       ShowArrayError(value.status(), *mapped, arrays[k], path, diagnostics);
       return std::nullopt;
@@ -333,10 +334,11 @@ std::optional<std::vector<Literal>> ReadNpyParts(const std::string& directory, c
       [&](const absl::Status& status, size_t n) { ShowFileError(status, path_of(n), diagnostics); });
 }
 
-std::optional<Literal> ReadNpyFile(const std::string& path, Shape shape, cli::DiagnosticReporter* diagnostics) {
+std::optional<Literal> ReadNpyFile(const std::string& path, Shape shape, ShapeTable* table,
+                                   cli::DiagnosticReporter* diagnostics) {
   absl::StatusOr<Literal> value = absl::NotFoundError("");
   if (absl::StatusOr<interp::ArrayFile> file = interp::ArrayFile::Open(path); file.ok()) {
-    value = ReadFrom(*file, 0, shape);
+    value = ReadFrom(*file, 0, shape, table);
   } else {
     value = file.status();
   }

@@ -25,14 +25,15 @@ std::vector<LeafNames> ArgumentNames(const Module& module);
 // Returns resultN for each of `count` leaves.
 std::vector<LeafNames> ResultNames(size_t count);
 
-// Reads one array for each of the shapes, those of each device of the range in turn. If a name is in the file, arrays
-// are found by their names, with `deviceN.` before them or for all devices; otherwise the file has an array for each
-// leaf, in order, of one device or of all, which is warned of unless the names are numbered, and an error where the
-// file has no order and two leaves have equal shapes. Reads no other arrays. `noun`: the word for a value in errors.
-// Returns nullopt after an error, which is printed.
+// Reads one array for each of the shapes, which are of `table`, those of each device of the range in turn. If a name is
+// in the file, arrays are found by their names, with `deviceN.` before them or for all devices; otherwise the file has
+// an array for each leaf, in order, of one device or of all, which is warned of unless the names are numbered, and an
+// error where the file has no order and two leaves have equal shapes. Reads no other arrays. `noun`: the word for a
+// value in errors. Returns nullopt after an error, which is printed.
 std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, absl::Span<const LeafNames> names,
-                                                    absl::Span<const Shape> shapes, const DeviceRange& devices,
-                                                    std::string_view noun, cli::DiagnosticReporter* diagnostics);
+                                                    absl::Span<const Shape> shapes, ShapeTable* table,
+                                                    const DeviceRange& devices, std::string_view noun,
+                                                    cli::DiagnosticReporter* diagnostics);
 // Reads the parts that the devices of the range have of the arrays of a whole program, those of each device in turn,
 // and little more of the file.
 std::optional<std::vector<Literal>> ReadArrayParts(const std::string& path, absl::Span<const LeafNames> names,
@@ -41,8 +42,9 @@ std::optional<std::vector<Literal>> ReadArrayParts(const std::string& path, absl
 // The same from the files DIRECTORY/arg0.npy, DIRECTORY/arg1.npy, ...
 std::optional<std::vector<Literal>> ReadNpyParts(const std::string& directory, const Division& division,
                                                  const DeviceRange& devices, cli::DiagnosticReporter* diagnostics);
-// Reads the array of a .npy file. Returns nullopt after an error, which is printed.
-std::optional<Literal> ReadNpyFile(const std::string& path, Shape shape, cli::DiagnosticReporter* diagnostics);
+// Reads the array of a .npy file; `shape` is of `table`. Returns nullopt after an error, which is printed.
+std::optional<Literal> ReadNpyFile(const std::string& path, Shape shape, ShapeTable* table,
+                                   cli::DiagnosticReporter* diagnostics);
 
 // Writes the results of each device in turn under the names of ResultNames. Returns false after an error, which is
 // printed.

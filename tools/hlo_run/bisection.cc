@@ -73,8 +73,9 @@ void BisectModule(const Flags& flags, const Module& module, cli::DiagnosticRepor
     return;
   }
   if (!found->differs) {
-    std::cout << "same results after " << found->passes << (found->passes == 1 ? " pass" : " passes")
-              << " that changed the module\n";
+    std::cout << (found->compared ? "same results" : "no result compared") << " after " << found->passes
+              << (found->passes == 1 ? " pass" : " passes") << " that changed the module"
+              << (found->uncompared.empty() ? "" : "; ") << found->uncompared << "\n";
     return;
   }
   std::string text = StrCat("pass ", found->number, ": ", found->pass,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/core/str_cat.h"
+#include "ir/types/sized_shape.h"
 #include "parser/core/module_formats.h"
 #include "parser/proto/literal_proto.h"
 #include "parser/proto/module_writer.h"
@@ -37,7 +38,7 @@ std::string Fault(absl::Span<const Literal> leaves, absl::Span<const Shape> shap
   }
   for (size_t k = 0; k < shapes.size(); ++k) {
     if (leaves[k].elided()) return StrCat(noun, " ", k, " has no value in the snapshot");
-    if (!Compatible(leaves[k].shape(), shapes[k])) {
+    if (!FitsWithin(leaves[k].shape(), shapes[k])) {
       return StrCat(noun, " ", k, " of the snapshot is ", ToString(leaves[k].shape(), false),
                     "; that of the program is ", ToString(shapes[k], false));
     }
@@ -53,7 +54,15 @@ absl::Status WriteLeaves(Shape shape, absl::Span<const Literal>* leaves, ShapeWr
     open.pop_back();
     if (!at.IsTuple()) {
       if (leaves->empty()) return absl::InternalError("too few leaves");
-      if (absl::Status status = WriteLiteral(leaves->front(), at, shapes, to); !status.ok()) return status;
+      const Literal& leaf = leaves->front();
+      if (at.IsArray() && at.has_dynamic_dims()) {
+        Literal padded = Literal::Zeros(at);
+        CopyCommonElements(leaf, &padded);
+        if (absl::Status status = WriteLiteral(padded, at, shapes, to); !status.ok()) return status;
+        for (const int64_t size : leaf.shape().dims()) to->add_dynamic_sizes(static_cast<int32_t>(size));
+      } else if (absl::Status status = WriteLiteral(leaf, at, shapes, to); !status.ok()) {
+        return status;
+      }
       leaves->remove_prefix(1);
       continue;
     }

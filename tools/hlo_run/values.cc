@@ -20,14 +20,14 @@ namespace hlokit::run {
 namespace {
 
 std::optional<std::vector<Literal>> ReadNpyDirectory(const std::string& directory, absl::Span<const Shape> shapes,
-                                                     cli::DiagnosticReporter* diagnostics) {
+                                                     ShapeTable* table, cli::DiagnosticReporter* diagnostics) {
   std::vector<Literal> values;
   for (size_t i = 0; i < shapes.size(); ++i) {
     if (!shapes[i].IsArray()) {
       values.push_back(Literal::Zeros(shapes[i]));
       continue;
     }
-    std::optional<Literal> value = ReadNpyFile(StrCat(directory, "/arg", i, ".npy"), shapes[i], diagnostics);
+    std::optional<Literal> value = ReadNpyFile(StrCat(directory, "/arg", i, ".npy"), shapes[i], table, diagnostics);
     if (!value) return std::nullopt;
     values.push_back(*std::move(value));
   }
@@ -93,13 +93,15 @@ std::optional<std::vector<Literal>> ReadTextArguments(const std::string& path, c
 }
 
 std::optional<std::vector<Literal>> ReadNpyArguments(const std::string& directory, const std::vector<Shape>& shapes,
-                                                     const DeviceRange& devices, cli::DiagnosticReporter* diagnostics) {
+                                                     ShapeTable* table, const DeviceRange& devices,
+                                                     cli::DiagnosticReporter* diagnostics) {
   std::vector<Literal> all;
   for (int64_t d = devices.first; d < devices.first + devices.count; ++d) {
     const std::string own = StrCat(directory, "/device", d);
     std::error_code error;
     const bool has_own = std::filesystem::is_directory(own, error);
-    std::optional<std::vector<Literal>> values = ReadNpyDirectory(has_own ? own : directory, shapes, diagnostics);
+    std::optional<std::vector<Literal>> values =
+        ReadNpyDirectory(has_own ? own : directory, shapes, table, diagnostics);
     if (!values) return std::nullopt;
     for (Literal& value : *values) all.push_back(std::move(value));
   }
@@ -140,13 +142,15 @@ std::optional<std::vector<Literal>> ReadExpectedResults(const std::string& path,
                                                         cli::DiagnosticReporter* diagnostics) {
   if (!interp::ArrayFormatOf(path)) return ReadTextFile(path, shapes, module, "result", diagnostics);
   const absl::Span<const Shape> one = shapes.first(shapes.size() / static_cast<size_t>(devices));
-  return ReadArrayValues(path, ResultNames(one.size()), one, {devices, 0, devices}, "result", diagnostics);
+  return ReadArrayValues(path, ResultNames(one.size()), one, &module.context().shapes, {devices, 0, devices}, "result",
+                         diagnostics);
 }
 
 std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const interp::EvaluatorOptions& options,
                                                      const Module& module, const Engine& evaluator,
                                                      cli::DiagnosticReporter* diagnostics) {
   const std::vector<Shape>& shapes = evaluator.argument_shapes();
+  ShapeTable* const table = &module.context().shapes;
   const DeviceRange devices = evaluator.argument_range();
   if (evaluator.takes_parts()) {
     const Division& division = *evaluator.division();
@@ -155,10 +159,10 @@ std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const i
     return ReadArrayParts(flags.args, ArgumentNames(module), division, own, "argument", diagnostics);
   }
   if (interp::ArrayFormatOf(flags.args)) {
-    return ReadArrayValues(flags.args, ArgumentNames(module), shapes, devices, "argument", diagnostics);
+    return ReadArrayValues(flags.args, ArgumentNames(module), shapes, table, devices, "argument", diagnostics);
   }
   if (!flags.args.empty()) return ReadTextArguments(flags.args, shapes, devices, module, diagnostics);
-  if (!flags.args_npy.empty()) return ReadNpyArguments(flags.args_npy, shapes, devices, diagnostics);
+  if (!flags.args_npy.empty()) return ReadNpyArguments(flags.args_npy, shapes, table, devices, diagnostics);
   if (flags.seed || shapes.empty()) return MakeArguments(options, module, devices, diagnostics);
   diagnostics->Fail(static_cast<cli::ExitCode>(cli::UsageError(
       "hlo-run",
@@ -166,8 +170,8 @@ std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const i
   return std::nullopt;
 }
 
-bool WriteResults(const Flags& flags, absl::Span<const Literal> results, int64_t devices,
-                  cli::DiagnosticReporter* diagnostics) {
+bool WriteResults(const Flags& flags, absl::Span<const Literal> results, absl::Span<const Shape> shapes,
+                  int64_t devices, cli::DiagnosticReporter* diagnostics) {
   const int64_t partitions = flags.options.num_partitions;
   const size_t each = results.size() / static_cast<size_t>(devices);
   if (!flags.results_npy.empty() && !WriteNpyDirectory(flags.results_npy, results, diagnostics)) return false;
@@ -176,7 +180,7 @@ bool WriteResults(const Flags& flags, absl::Span<const Literal> results, int64_t
   return cli::WriteOutputFile(flags.output, diagnostics, [&](TextWriter& out) {
     for (int64_t d = 0; d < devices; ++d) {
       if (devices > 1) out << StrCat("// replica ", d / partitions, ", partition ", d % partitions, "\n");
-      interp::PrintLeaves(out, results.subspan(static_cast<size_t>(d) * each, each));
+      interp::PrintLeaves(out, results.subspan(static_cast<size_t>(d) * each, each), shapes);
     }
   });
 }

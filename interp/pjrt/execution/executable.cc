@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include "interp/pjrt/client/program_file.h"
-#include "interp/pjrt/execution/dynamic_sizes.h"
 #include "interp/pjrt/execution/extensions.h"
 #include "interp/pjrt/execution/optimized_program.h"
 #include "interp/pjrt/values/arguments.h"
@@ -129,7 +128,7 @@ absl::StatusOr<PJRT_LoadedExecutable*> Load(PJRT_Client* client, Program program
     callbacks = std::make_shared<HostCallbacks>(std::vector<const PJRT_Device*>(of.begin(), of.end()), limits);
   }
   auto module = std::make_unique<Module>(program.module->Clone());
-  const absl::StatusOr<bool> with_sizes = MakeSizesExplicit(module.get());
+  const absl::StatusOr<bool> with_sizes = interp::MakeSizesExplicit(module.get());
   if (!with_sizes.ok()) return with_sizes.status();
   absl::StatusOr<std::shared_ptr<runtime::Executable>> compiled = [&] {
     const std::shared_lock<std::shared_mutex> lock(FfiHandlersMutex());

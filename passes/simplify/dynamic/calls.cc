@@ -13,17 +13,16 @@ namespace {
 struct CalleeBinding {
   Computation callee;
   int64_t first;  // operand bound to parameter 0
-  bool returns;   // the root is the result
 };
 
 std::vector<CalleeBinding> CalleeBindings(Instruction call) {
   if (call.opcode() == Opcode::kWhile) {
-    return {{call.computation_attr(Attr::kCondition), 0, false}, {call.computation_attr(Attr::kBody), 0, true}};
+    return {{call.computation_attr(Attr::kCondition), 0}, {call.computation_attr(Attr::kBody), 0}};
   }
   std::vector<CalleeBinding> bindings;
   int64_t branch = 1;
   call.ForEachCallee([&](Computation callee) {
-    bindings.push_back({callee, call.opcode() == Opcode::kConditional ? branch++ : 0, true});
+    bindings.push_back({callee, call.opcode() == Opcode::kConditional ? branch++ : 0});
   });
   return bindings;
 }
@@ -32,17 +31,23 @@ std::vector<CalleeBinding> CalleeBindings(Instruction call) {
 
 absl::Status Padder::VisitCall(Instruction i) {
   const Instruction before = original_.instruction(i.id());
-  // A computation changes according to its own shapes, so the shapes of its callers must match.
-  for (const CalleeBinding& binding : CalleeBindings(before)) {
-    bool agree = !binding.returns || Compatible(binding.callee.root().shape(), before.shape());
-    for (int64_t k = 0; k < binding.callee.parameter_count(); ++k) {
-      agree &= Compatible(binding.callee.parameter(k).shape(), before.operand(binding.first + k).shape());
-    }
-    if (!agree) return CannotPad(i, StrCat("%", binding.callee.name(), " has other dynamic dimensions"));
-  }
   if (i.has(Attr::kSharding)) return CannotPad(i, "it has a sharding");
+  const std::vector<CalleeBinding> bindings = CalleeBindings(before);
+  std::vector<Shape> passed(static_cast<size_t>(i.operand_count()));  // by operand: the shape of the parameter
+  for (const CalleeBinding& binding : bindings) {
+    for (int64_t k = 0; k < binding.callee.parameter_count(); ++k) {
+      const Shape parameter = binding.callee.parameter(k).shape();
+      // All iterations of a loop have one shape.
+      if (before.opcode() == Opcode::kWhile && !Compatible(parameter, before.shape())) {
+        return CannotPad(i, StrCat("%", binding.callee.name(), " has other dynamic dimensions"));
+      }
+      passed[static_cast<size_t>(binding.first + k)] = parameter;
+    }
+  }
   for (int64_t k = 0; k < i.operand_count(); ++k) {
-    const absl::StatusOr<InstructionId> packed = Packed(i.operand(k).id(), before.operand(k).shape());
+    const Shape shape = passed[static_cast<size_t>(k)];
+    if (!shape.valid()) continue;  // what a conditional branches on
+    const absl::StatusOr<InstructionId> packed = Packed(i.operand(k).id(), shape);
     if (!packed.ok()) return packed.status();
     const Instruction operand = i.operand(k);
     if (*packed == operand.id()) continue;
@@ -72,10 +77,7 @@ absl::StatusOr<InstructionId> Padder::Packed(InstructionId value, Shape shape) {
       if (size.valid() && !leaf.is_dynamic(d)) {
         return CannotPad(at(value), StrCat("dimension ", d, " is dynamic, but not where it is passed on"));
       }
-      if (leaf.is_dynamic(d) && !size.valid()) {
-        return CannotPad(at(value), StrCat("the size of dimension ", d, " is not known"));
-      }
-      if (size.valid()) elements.push_back(size);
+      if (leaf.is_dynamic(d)) elements.push_back(SizeOrBound(size, leaf.dim(d)));
     }
   }
   return builder_.MakeTuple(elements);

@@ -12,16 +12,25 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferSizes(Instruction i) {
   if (opcode == Opcode::kTuple) return InferredSizes{TupleSizes(i), {}};
   if (opcode == Opcode::kGetTupleElement) return InferredSizes{ElementSizes(i), {}};
   if (opcode == Opcode::kOptimizationBarrier) return InferredSizes{SizesOf(i.operand(0).id()), {}};
-  if (HasTrait(opcode, kElementwise)) return InferElementwise(i);
+  if (HasTrait(opcode, kElementwise) || opcode == Opcode::kMap) return InferElementwise(i);
   if (opcode == Opcode::kReduce) return InferReduce(i);
   if (opcode == Opcode::kReduceWindow) return InferReduceWindow(i);
+  if (opcode == Opcode::kSelectAndScatter) return InferSelectAndScatter(i);
+  if (opcode == Opcode::kConvolution) return InferConvolution(i);
   if (opcode == Opcode::kDot) return InferDot(i);
   if (opcode == Opcode::kConcatenate) return InferConcatenate(i);
   if (opcode == Opcode::kSort) return InferSort(i);
   if (opcode == Opcode::kGather) return InferGather(i);
   if (opcode == Opcode::kScatter) return InferScatter(i);
   if (opcode == Opcode::kDynamicUpdateSlice) return InferDynamicUpdateSlice(i);
-  // Other elementwise operations have one array.
+  if (opcode == Opcode::kDynamicReshape) return InferDynamicReshape(i);
+  if (opcode == Opcode::kCustomCall) return InferCustomCall(i);
+  if (opcode == Opcode::kAllReduce) return InferAllReduce(i);
+  if (opcode == Opcode::kCholesky || opcode == Opcode::kTriangularSolve || opcode == Opcode::kFft ||
+      opcode == Opcode::kTopK) {
+    return InferBatched(i);
+  }
+  // Others have one array.
   for (int64_t k = 1; k < i.operand_count(); ++k) {
     if (HasSizes(i.operand(k))) return CannotPad(i, StrCat("operand ", k, " has a dynamic dimension"));
   }
@@ -31,6 +40,9 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferSizes(Instruction i) {
   if (opcode == Opcode::kPad) return InferPad(i);
   if (opcode == Opcode::kReverse) return InferReverse(i);
   const Sizes& sizes = SizesOf(i.operand(0).id());
+  if (opcode == Opcode::kBitcastConvert && i.shape().dims() == i.operand(0).shape().dims()) {
+    return InferredSizes{sizes, {}};
+  }
   const absl::Span<const int64_t> dimensions = i.list_attr(Attr::kDimensions);
   InferredSizes result{Sizes(static_cast<size_t>(i.shape().rank())), {}};
   if (opcode == Opcode::kTranspose) {
@@ -56,39 +68,55 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferElementwise(Instruction i) {
   return result;
 }
 
-// A dynamic dimension is kept; or merged with the dimensions after it, or split, if it is the outermost of them: the
-// valid elements then still come first.
-absl::StatusOr<Padder::InferredSizes> Padder::InferReshape(Instruction i) {
-  const Shape from = i.operand(0).shape(), to = i.shape();
-  const Sizes sizes = SizesOf(i.operand(0).id());
-  InferredSizes result{Sizes(static_cast<size_t>(to.rank())), {}};
-  int64_t before = 1;  // elements of dimensions before `d`
-  for (int64_t d = 0; d < from.rank(); before *= from.dim(d), ++d) {
-    const InstructionId size = sizes[static_cast<size_t>(d)];
-    if (!size.valid()) continue;
-    int64_t to_before = 1, t = 0;
-    while (t < to.rank() && (to_before < before || to.dim(t) == 1)) to_before *= to.dim(t++);
-    const bool aligned = t < to.rank() && to_before == before && from.dim(d) > 0;
-    const int64_t bound = aligned ? to.dim(t) : 0;
-    InstructionId& becomes = result.sizes[aligned ? static_cast<size_t>(t) : 0];
-    if (bound == from.dim(d) && aligned) {
-      becomes = size;
-    } else if (bound > from.dim(d) && bound % from.dim(d) == 0) {
-      // Merged with all static dimensions after it.
-      int64_t joined = from.dim(d), next = d + 1;
-      while (next < from.rank() && joined < bound && !sizes[static_cast<size_t>(next)].valid()) {
-        joined *= from.dim(next++);
+// Arrays of vectors, matrices or signals: the dimensions in front of those count them.
+absl::StatusOr<Padder::InferredSizes> Padder::InferBatched(Instruction i) {
+  const Shape shape = i.operand(0).shape();
+  int64_t last = 1;  // dimensions that are no batch
+  if (i.opcode() == Opcode::kCholesky || i.opcode() == Opcode::kTriangularSolve) last = 2;
+  if (i.opcode() == Opcode::kFft) last = static_cast<int64_t>(i.list_attr(Attr::kFftLength).size());
+  InferredSizes result;
+  for (Shape leaf : Leaves(i.shape())) {
+    for (int64_t d = 0; d < leaf.rank(); ++d) {
+      InstructionId& size = result.sizes.emplace_back();
+      for (Instruction operand : i.operands()) {
+        if (!size.valid() && d < operand.shape().rank()) size = SizeOf(operand.id(), d);
       }
-      if (joined != bound) return CannotPad(i, StrCat("dimension ", d, " is joined with a dynamic one"));
-      becomes = Binary(Opcode::kMultiply, size, Number(bound / from.dim(d)));
-    } else if (bound > 0 && bound < from.dim(d) && from.dim(d) % bound == 0 && to.is_dynamic(t)) {
-      becomes = Binary(Opcode::kDivide, size, Number(from.dim(d) / bound));
-    } else {
-      return CannotPad(i, StrCat("dimension ", d, " is joined with others or split, and not the outermost of them"));
+      if (size.valid() && d >= shape.rank() - last) return CannotPad(i, StrCat("dimension ", d, " is dynamic"));
     }
   }
   return result;
 }
+
+// XLA's own boundary of static and dynamic arrays, and calls that return their operand.
+absl::StatusOr<Padder::InferredSizes> Padder::InferCustomCall(Instruction i) {
+  const std::string_view target = i.string_attr(Attr::kCustomCallTarget);
+  if (target == "SliceToDynamic" && i.shape().IsArray() && i.operand_count() == 1 + i.shape().rank()) {
+    InferredSizes result{Sizes(static_cast<size_t>(i.shape().rank())), i.operand(0).id()};
+    if (!Compatible(StaticOf(i.shape()), i.operand(0).shape())) return CannotPad(i, "the operand has another shape");
+    for (int64_t d = 0; d < i.shape().rank(); ++d) {
+      if (!i.operand(1 + d).shape().IsScalar()) return CannotPad(i, "a size is not a scalar");
+      if (i.shape().is_dynamic(d)) result.sizes[static_cast<size_t>(d)] = i.operand(1 + d).id();
+    }
+    return result;
+  }
+  if (target == "PadToStatic" && i.operand_count() == 1 && i.shape().IsTuple() &&
+      i.shape().tuple_size() == 1 + i.operand(0).shape().rank()) {
+    const Instruction operand = i.operand(0);
+    if (!Compatible(i.shape().element(0), operand.shape())) return CannotPad(i, "the result has another shape");
+    std::vector<InstructionId> elements = {operand.id()};
+    for (int64_t d = 0; d < operand.shape().rank(); ++d) {
+      elements.push_back(SizeOrBound(SizeOf(operand.id(), d), operand.shape().dim(d)));
+    }
+    return InferredSizes{{}, builder_.MakeTuple(elements)};
+  }
+  const bool returns_operand = target == "Sharding" || target == "MoveToHost" || target == "MoveToDevice" ||
+                               target == "annotate_device_placement" || target == "LayoutConstraint";
+  if (returns_operand && i.operand_count() == 1) return InferredSizes{SizesOf(i.operand(0).id()), {}};
+  return CannotPad(i, "it is not known what a dynamic dimension means to it");
+}
+
+// All devices have the same sizes.
+absl::StatusOr<Padder::InferredSizes> Padder::InferAllReduce(Instruction i) { return InferredSizes{TupleSizes(i), {}}; }
 
 absl::StatusOr<Padder::InferredSizes> Padder::InferReduce(Instruction i) {
   const int64_t arrays = i.operand_count() / 2;
@@ -106,27 +134,6 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferReduce(Instruction i) {
   }
   InferredSizes result;
   for (int64_t k = 0; k < arrays; ++k) result.sizes.insert(result.sizes.end(), kept.begin(), kept.end());
-  return result;
-}
-
-absl::StatusOr<Padder::InferredSizes> Padder::InferReduceWindow(Instruction i) {
-  if (i.operand_count() != 2) return CannotPad(i, "several arrays are reduced at once");
-  const Sizes sizes = SizesOf(i.operand(0).id());
-  const WindowView window = WindowView::Of(i);
-  InferredSizes result{Sizes(static_cast<size_t>(i.shape().rank())), {}};
-  for (int64_t d = 0; d < i.shape().rank(); ++d) {
-    const InstructionId size = sizes[static_cast<size_t>(d)];
-    if (!size.valid()) continue;
-    const WindowDim w = window[d];
-    if (w.base_dilation != 1) return CannotPad(i, StrCat("dimension ", d, " is dynamic and dilated"));
-    // Windows that reach beyond the size read the padding value.
-    Mask(i, 0, d, size, i.operand(1).id());
-    const int64_t reach = (w.size - 1) * w.window_dilation + 1;
-    InstructionId& becomes = result.sizes[static_cast<size_t>(d)];
-    becomes = Plus(size, w.padding_low + w.padding_high - reach + w.stride);
-    if (w.padding_low + w.padding_high - reach + w.stride < 0) becomes = Binary(Opcode::kMaximum, becomes, Number(0));
-    if (w.stride != 1) becomes = Binary(Opcode::kDivide, becomes, Number(w.stride));
-  }
   return result;
 }
 

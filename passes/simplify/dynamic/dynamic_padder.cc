@@ -40,12 +40,10 @@ bool IsArgument(Instruction i) {
 }
 
 bool HasWork(Computation c) {
-  if (!c.is_entry()) {
-    for (Instruction i : c.instructions()) {
-      if (IsDynamic(i)) return true;
-    }
-    return false;
+  for (Instruction i : c.instructions()) {
+    if (IsSizeBoundary(i) || (!c.is_entry() && IsDynamic(i))) return true;
   }
+  if (!c.is_entry()) return false;
   const std::vector<InstructionId> results = ResultsOf(c);
   const auto is_result = [&](Instruction i) {
     return std::find(results.begin(), results.end(), i.id()) != results.end();
@@ -78,12 +76,52 @@ std::vector<uint8_t> UsedOtherwise(const Module& module) {
   return used;
 }
 
+// Returns the shapes that the roots of computations have for their callers, by computation: a branch may return a
+// static array where another one returns a dynamic one. An error names a computation that has two.
+absl::StatusOr<std::vector<Shape>> ResultShapes(const Module& module) {
+  std::vector<Shape> shapes(module.computation_id_bound());
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (!CallsSequentialCode(i.opcode())) continue;
+      const Computation condition = i.opcode() == Opcode::kWhile ? i.computation_attr(Attr::kCondition) : Computation();
+      bool agree = true;
+      i.ForEachCallee([&](Computation callee) {
+        if (callee == condition) return;
+        Shape& shape = shapes[callee.id().value];
+        agree &= !shape.valid() || Compatible(shape, i.shape());
+        shape = i.shape();
+      });
+      if (!agree) {
+        return absl::UnimplementedError(
+            StrCat(i.opcode_text(), " %", i.name(), ": another caller has a result with other dynamic dimensions"));
+      }
+    }
+  }
+  for (Computation c : module.computations()) {
+    if (!shapes[c.id().value].valid()) shapes[c.id().value] = c.root().shape();
+  }
+  return shapes;
+}
+
 }  // namespace
 
+bool HasDynamicArrays(const Module& module) {
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (IsDynamic(i) || IsSizeBoundary(i)) return true;
+    }
+  }
+  return false;
+}
+
 absl::StatusOr<bool> DynamicPadder::Run(Module& module) {
+  if (!HasDynamicArrays(module)) return false;
+  const absl::StatusOr<std::vector<Shape>> results = ResultShapes(module);
+  if (!results.ok()) return results.status();
   std::vector<ComputationId> open;
   for (Computation c : module.computations()) {
-    if (HasWork(c)) open.push_back(c.id());
+    const bool returns = !c.is_entry() && (*results)[c.id().value].has_dynamic_dims();
+    if (returns || HasWork(c)) open.push_back(c.id());
   }
   if (open.empty()) return false;
   const std::vector<uint8_t> used_otherwise = UsedOtherwise(module);
@@ -96,7 +134,7 @@ absl::StatusOr<bool> DynamicPadder::Run(Module& module) {
                                              ": it has dynamic dimensions and is not called by a call, loop or "
                                              "conditional alone"));
     }
-    Padder padder(&padded, &module, &static_shapes, id);
+    Padder padder(&padded, &module, &static_shapes, id, (*results)[id.value]);
     const absl::Status status = padder.Run();
     if (!status.ok()) return status;
     settings += padder.set_dimension_sizes();

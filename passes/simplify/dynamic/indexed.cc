@@ -94,34 +94,53 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferGather(Instruction i) {
     limits.push_back(limit ? size : InstructionId());
     limited |= limit;
   }
-  for (int64_t d : dims.operand_batching_dims) {
-    if (SizeOf(operand_id, d).valid()) return CannotPad(i, StrCat("batch dimension ", d, " is dynamic"));
+  // A batch dimension of the operand alone is one of the result too.
+  for (size_t b = 0; b < dims.operand_batching_dims.size(); ++b) {
+    const InstructionId size = SizeOf(operand_id, dims.operand_batching_dims[b]);
+    for (int64_t d = 0, next = 0; d < i.shape().rank() && size.valid(); ++d) {
+      if (absl::c_linear_search(dims.offset_dims, d)) continue;
+      const bool same = index_dims[static_cast<size_t>(next++)] == dims.start_indices_batching_dims[b];
+      if (same && !result.sizes[static_cast<size_t>(d)].valid()) result.sizes[static_cast<size_t>(d)] = size;
+    }
   }
   if (!limited) return result;
-  const Shape scalar = shapes().Scalar(indices.element_type());
   for (size_t c = 0; c < limits.size(); ++c) {
     const int64_t d = dims.start_index_map[c];
-    if (!limits[c].valid()) {
-      limits[c] = Number(indices.element_type(), operand.dim(d) - dims.slice_sizes[d]);
-      continue;
-    }
-    limits[c] = Plus(limits[c], -dims.slice_sizes[d]);
-    if (indices.element_type() != ElementType::kS32) limits[c] = builder_.Make(Opcode::kConvert, scalar, {limits[c]});
+    limits[c] = Plus(SizeOrBound(limits[c], operand.dim(d)), -dims.slice_sizes[d]);
   }
-  InstructionId most;
-  if (dims.index_vector_dim == indices.rank() || limits.size() == 1) {
-    most = builder_.MakeSplat(indices, limits[0]);
-  } else {
-    const Shape one = shapes().Array(indices.element_type(), {1});
-    for (InstructionId& limit : limits) limit = builder_.Make(Opcode::kReshape, one, {limit});
-    const AttrValue along[] = {builder_.List(Attr::kDimensions, {0})};
-    const Shape vector = shapes().Array(indices.element_type(), {static_cast<int64_t>(limits.size())});
-    const InstructionId joined = builder_.Make(Opcode::kConcatenate, vector, limits, along);
-    const AttrValue spread[] = {builder_.List(Attr::kDimensions, {dims.index_vector_dim})};
-    most = builder_.Make(Opcode::kBroadcast, indices, {joined}, spread);
-  }
+  const InstructionId most = SpreadLimits(indices, limits, dims.index_vector_dim);
   module_.ReplaceOperand(i.id(), 1, builder_.Make(Opcode::kMinimum, indices, {indices_id, most}));
   return result;
+}
+
+InstructionId Padder::SpreadLimits(Shape indices, absl::Span<const InstructionId> limits, int64_t index_vector_dim) {
+  const ElementType type = indices.element_type();
+  std::vector<InstructionId> parts;
+  for (InstructionId limit : limits) {
+    const int value_bits = BitsOf(type) - (IsSigned(type) ? 1 : 0);
+    // A narrow type has no index beyond a larger limit.
+    if (value_bits < 31) limit = Binary(Opcode::kMinimum, limit, Number((int64_t{1} << value_bits) - 1));
+    parts.push_back(builder_.MakeConvert(limit, type));
+  }
+  if (index_vector_dim == indices.rank() || parts.size() == 1) return builder_.MakeSplat(indices, parts[0]);
+  const Shape one = shapes().Array(type, {1});
+  for (InstructionId& part : parts) part = builder_.Make(Opcode::kReshape, one, {part});
+  const AttrValue along[] = {builder_.List(Attr::kDimensions, {0})};
+  const Shape vector = shapes().Array(type, {static_cast<int64_t>(parts.size())});
+  const InstructionId joined = builder_.Make(Opcode::kConcatenate, vector, parts, along);
+  const AttrValue spread[] = {builder_.List(Attr::kDimensions, {index_vector_dim})};
+  return builder_.Make(Opcode::kBroadcast, indices, {joined}, spread);
+}
+
+void Padder::DropBeyond(Instruction user, int64_t index, absl::Span<const InstructionId> limits,
+                        int64_t index_vector_dim) {
+  const InstructionId indices = user.operand(index).id();
+  const Shape shape = at(indices).shape();
+  const InstructionId most = SpreadLimits(shape, limits, index_vector_dim);
+  const InstructionId beyond = builder_.MakeCompare(ComparisonDirection::kGt, indices, most);
+  const InstructionId nowhere = builder_.MakeSplat(shape, Number(shape.element_type(), -1));
+  module_.ReplaceOperand(user.id(), index, builder_.Make(Opcode::kSelect, shape, {beyond, nowhere, indices}));
+  ++masks_;
 }
 
 absl::StatusOr<Padder::InferredSizes> Padder::InferScatter(Instruction i) {
@@ -141,26 +160,31 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferScatter(Instruction i) {
     for (int64_t k = 0; k < count && !size.valid(); ++k) size = SizeOf(i.operand(first + k).id(), d);
     return size;
   };
-  // A window must lie within the size, be beyond it, or span the bound: otherwise part of a window that does not fit
-  // would be written.
-  std::vector<int64_t> window(static_cast<size_t>(operand.rank()), -1);  // dimension of the updates
+  // A window that does not fit within the size is dropped as a whole. One that spans the bound only fits at 0.
+  std::vector<int64_t> lengths(static_cast<size_t>(operand.rank()), 1);
   size_t next = 0;
   for (int64_t d = 0; d < operand.rank(); ++d) {
     if (absl::c_linear_search(dims.inserted_window_dims, d) || absl::c_linear_search(dims.input_batching_dims, d))
       continue;
     const int64_t from = dims.update_window_dims[next++];
     const InstructionId to = size_of(0, arrays, d), update = size_of(arrays + 1, arrays, from);
-    const int64_t length = updates.dim(from);
-    if (to.valid() && length != 1 && length != operand.dim(d)) {
-      return CannotPad(i, StrCat("windows may reach across the end of dimension ", d));
-    }
+    const int64_t length = lengths[static_cast<size_t>(d)] = updates.dim(from);
     if (update.valid() && (!to.valid() || length != operand.dim(d))) {
       return CannotPad(i, StrCat("dimension ", from, " of the windows is dynamic"));
     }
   }
-  for (int64_t d : dims.input_batching_dims) {
-    if (size_of(0, arrays, d).valid()) return CannotPad(i, StrCat("batch dimension ", d, " is dynamic"));
+  bool limited = false;
+  std::vector<InstructionId> limits;
+  for (int64_t d : dims.scatter_dims_to_operand_dims) {
+    const InstructionId size = size_of(0, arrays, d);
+    const int64_t length = lengths[static_cast<size_t>(d)];
+    // One element beyond the size does no harm.
+    const bool limit = size.valid() && length != 1 && length != operand.dim(d);
+    limited |= limit;
+    limits.push_back(Plus(SizeOrBound(limit ? size : InstructionId(), operand.dim(d)), -length));
   }
+  if (limited && !IsSigned(indices.element_type())) return CannotPad(i, "the indices are unsigned");
+  if (limited) DropBeyond(i, arrays, limits, dims.index_vector_dim);
   // Invalid indices become out of bounds, which drops their updates.
   int64_t index_dim = 0;
   InstructionId nowhere;
@@ -198,20 +222,58 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferDynamicSlice(Instruction i) {
 
 absl::StatusOr<Padder::InferredSizes> Padder::InferDynamicUpdateSlice(Instruction i) {
   const Shape whole = i.operand(0).shape(), part = i.operand(1).shape();
-  const Sizes sizes = SizesOf(i.operand(0).id());
+  InferredSizes result{SizesOf(i.operand(0).id()), {}};
+  result.sizes.resize(static_cast<size_t>(whole.rank()));
+  const bool scalars = i.operand_count() == 2 + whole.rank() && (whole.rank() == 0 || i.operand(2).shape().IsScalar());
   for (int64_t d = 0; d < whole.rank(); ++d) {
-    const InstructionId size = sizes.empty() ? InstructionId() : sizes[static_cast<size_t>(d)];
+    InstructionId& size = result.sizes[static_cast<size_t>(d)];
+    const InstructionId written = SizeOf(i.operand(1).id(), d);
     const bool all = part.dim(d) == whole.dim(d);
-    if (SizeOf(i.operand(1).id(), d).valid() && (!all || !size.valid())) {
-      return CannotPad(i, StrCat("dimension ", d, " of what is written is dynamic"));
-    }
-    if (!size.valid() || all) continue;
-    if (i.operand_count() != 2 + whole.rank() || !i.operand(2 + d).shape().IsScalar()) {
-      return CannotPad(i, "its starts are one array");
-    }
+    // An update of a whole dimension gives it its size.
+    if (all && written.valid() && !size.valid()) size = written;
+    if (all || (!written.valid() && !size.valid())) continue;
+    if (!scalars) return CannotPad(i, "its starts are one array");
+    if (written.valid()) return UpdateWithinSizes(i);
     ClampStart(i, 2 + d, size, part.dim(d));
   }
-  return InferredSizes{sizes, {}};
+  return result;
+}
+
+absl::StatusOr<Padder::InferredSizes> Padder::UpdateWithinSizes(Instruction i) {
+  const InstructionId whole = i.operand(0).id(), part = i.operand(1).id();
+  const Shape shape = i.operand(0).shape(), written = i.operand(1).shape();
+  const Sizes sizes = SizesOf(whole);
+  // All of the update fits into a longer array, wherever it starts.
+  std::vector<int64_t> padding, dims, cut;
+  std::vector<InstructionId> starts;
+  InstructionId inside;  // the elements to write
+  for (int64_t d = 0; d < shape.rank(); ++d) {
+    const InstructionId length = SizeOf(part, d);
+    padding.insert(padding.end(), {0, length.valid() ? written.dim(d) : 0, 0});
+    dims.push_back(shape.dim(d) + padding[padding.size() - 2]);
+    cut.insert(cut.end(), {0, shape.dim(d), 1});
+    const Instruction start = i.operand(2 + d);
+    const InstructionId size =
+        SizeOrBound(sizes.empty() ? InstructionId() : sizes[static_cast<size_t>(d)], shape.dim(d));
+    InstructionId last = Binary(Opcode::kSubtract, size, SizeOrBound(length, written.dim(d)));
+    last = Binary(Opcode::kMaximum, last, Number(0));
+    starts.push_back(Binary(Opcode::kMinimum, start.id(), builder_.MakeConvert(last, start.shape().element_type())));
+    if (!length.valid()) continue;
+    const InstructionId mask = ValidMask(written, d, length);
+    inside = inside.valid() ? Binary(Opcode::kAnd, inside, mask) : mask;
+  }
+  const Shape longer = shapes().Array(shape.element_type(), dims);
+  const AttrValue pad[] = {builder_.List(Attr::kPadding, padding)};
+  const InstructionId base = builder_.Make(Opcode::kPad, longer, {whole, Zero(shape.element_type())}, pad);
+  std::vector<InstructionId> operands = {base};
+  operands.insert(operands.end(), starts.begin(), starts.end());
+  const AttrValue lengths[] = {builder_.List(Attr::kDynamicSliceSizes, written.dims())};
+  const InstructionId old = builder_.Make(Opcode::kDynamicSlice, written, operands, lengths);
+  operands.insert(operands.begin() + 1, builder_.Make(Opcode::kSelect, written, {inside, part, old}));
+  const InstructionId updated = builder_.Make(Opcode::kDynamicUpdateSlice, longer, operands);
+  const AttrValue slice[] = {builder_.List(Attr::kSlice, cut)};
+  ++masks_;
+  return InferredSizes{sizes, builder_.Make(Opcode::kSlice, StaticOf(i.shape()), {updated}, slice)};
 }
 
 }  // namespace hlokit

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/cord.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/traversal.h"
 #include "passes/annotations/annotations.h"
@@ -28,6 +29,12 @@ size_t TotalRank(Shape shape) {
 
 }  // namespace
 
+bool IsSizeBoundary(Instruction i) {
+  if (i.opcode() != Opcode::kCustomCall) return false;
+  const std::string_view target = i.string_attr(Attr::kCustomCallTarget);
+  return target == "SliceToDynamic" || target == "PadToStatic";
+}
+
 bool UnsetsDimension(Instruction i) {
   if (i.opcode() != Opcode::kSetDimensionSize) return false;
   const int64_t dim = DimensionOf(i);
@@ -35,19 +42,22 @@ bool UnsetsDimension(Instruction i) {
   return i.operand(0).shape().is_dynamic(dim) && !i.shape().is_dynamic(dim) && size && *size == i.shape().dim(dim);
 }
 
-Padder::Padder(Module* module, const Module* original, const StaticShapes* static_shapes, ComputationId computation)
+Padder::Padder(Module* module, const Module* original, const StaticShapes* static_shapes, ComputationId computation,
+               Shape result)
     : module_(*module),
       original_(*original),
       static_shapes_(*static_shapes),
       computation_(computation),
       is_entry_(original->computation(computation).is_entry()),
-      root_shape_(original->computation(computation).root().shape()),
+      root_shape_(result),
       builder_(module, computation) {
   builder_.RecordIn(&made_);
 }
 
 absl::Status Padder::CannotPad(Instruction i, std::string_view why) const {
-  return absl::UnimplementedError(StrCat(i.opcode_text(), " %", i.name(), ": ", why));
+  absl::Status status = absl::UnimplementedError(StrCat(i.opcode_text(), " %", i.name(), ": ", why));
+  status.SetPayload(kPaddedInstruction, absl::Cord(StrCat(i.id().value)));
+  return status;
 }
 
 // ---- sizes ----
@@ -150,6 +160,22 @@ void Padder::SetSize(Instruction i) {
   set_dimension_sizes_.push_back(i.id());
 }
 
+absl::Status Padder::SizeConstant(Instruction i) {
+  const Shape shape = i.shape();
+  const LiteralRecord& value = module_.context().literals[i.literal_id()];
+  if (!shape.IsArray() || value.elided) return CannotPad(i, "its sizes are not known");
+  Literal literal = Literal::Zeros(StaticOf(shape));
+  if (value.size_bytes != 0) std::memcpy(literal.data(), value.data, value.size_bytes);
+  const InstructionId constant = builder_.MakeConstant(literal);
+  Sizes sizes;
+  for (int64_t d = 0; d < shape.rank(); ++d) {
+    sizes.push_back(shape.is_dynamic(d) ? Number(shape.dim(d)) : InstructionId());
+  }
+  SetSizes(constant, std::move(sizes));
+  Replace(module_, i.id(), constant);
+  return absl::OkStatus();
+}
+
 void Padder::GetSize(Instruction i) {
   // dynamic-dimension-simplifier handles static dimensions.
   const InstructionId size = SizeOf(i.operand(0).id(), DimensionOf(i));
@@ -162,7 +188,7 @@ absl::Status Padder::Visit(Instruction i) {
   if (is_entry_ && i.is_root() && opcode == Opcode::kTuple) return absl::OkStatus();  // for RestoreResults
   bool follows = false;
   for (Instruction operand : i.operands()) follows |= HasSizes(operand);
-  if (!follows && !shape.has_dynamic_dims()) return absl::OkStatus();
+  if (!follows && !shape.has_dynamic_dims() && !IsSizeBoundary(i)) return absl::OkStatus();
   if (shape.has_unbounded_dims()) return CannotPad(i, "a dimension has no bound");
   SetInsertionPoint(i.id(), i.metadata_id());
   if (opcode == Opcode::kGetDimensionSize) {
@@ -182,7 +208,9 @@ absl::Status Padder::Visit(Instruction i) {
       shape.IsArray()) {
     return ReceiveSizes(i);
   }
-  if (!follows) return CannotPad(i, "its dynamic size is not set by set-dimension-size");
+  if (opcode == Opcode::kConstant) return SizeConstant(i);
+  const bool has_sizes = opcode == Opcode::kDynamicReshape || IsSizeBoundary(i);  // among the operands
+  if (!follows && !has_sizes) return CannotPad(i, "its dynamic size is not set by set-dimension-size");
   if (HasTrait(opcode, kControlFlow)) return CannotPad(i, "it calls a computation with them: pad before fusing");
   absl::StatusOr<InferredSizes> followed = InferSizes(i);
   if (!followed.ok()) return followed.status();

@@ -3,8 +3,8 @@
 //
 // Each array with dynamic dimensions gets the size of its bounds, and each of these dimensions a scalar s32 with its
 // size. In operand order, the sizes of each result are inferred from those of the operands (dimension_inference.cc,
-// indexed.cc), and elements beyond them are masked where they would count. Calls pass the sizes along with the arrays
-// (calls.cc).
+// windows.cc, reshapes.cc, indexed.cc), and elements beyond them are masked where they would count. Calls pass the
+// sizes along with the arrays (calls.cc).
 #ifndef HLOKIT_PASSES_SIMPLIFY_DYNAMIC_PADDER_H_
 #define HLOKIT_PASSES_SIMPLIFY_DYNAMIC_PADDER_H_
 
@@ -14,8 +14,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "ir/builder/builder.h"
+#include "ir/graph/attribute_views.h"
 #include "ir/graph/module.h"
+#include "passes/simplify/dynamic/dynamic_padder.h"
 #include "passes/simplify/dynamic/static_shapes.h"
 
 namespace hlokit {
@@ -23,10 +26,15 @@ namespace hlokit {
 // Returns true for a set-dimension-size to the bound of the dimension, whose result is static there.
 bool UnsetsDimension(Instruction instruction);
 
+// Returns true for a custom call of XLA that makes an array static or dynamic, with its sizes as results or operands.
+bool IsSizeBoundary(Instruction instruction);
+
 class Padder {
  public:
   // `original` is the module before the pass, with the same ids.
-  Padder(Module* module, const Module* original, const StaticShapes* static_shapes, ComputationId computation);
+  // `result`: the shape that callers expect, which may be dynamic where the root is static.
+  Padder(Module* module, const Module* original, const StaticShapes* static_shapes, ComputationId computation,
+         Shape result);
 
   // Returns an error of kind Unimplemented that names an unsupported instruction; the module must then be discarded.
   absl::Status Run();
@@ -58,6 +66,8 @@ class Padder {
   absl::Status Visit(Instruction i);
   void SetSize(Instruction i);
   void GetSize(Instruction i);
+  // Replaces a dynamic constant, which has the sizes of its bounds.
+  absl::Status SizeConstant(Instruction i);
   Sizes ElementSizes(Instruction element) const;
   Sizes TupleSizes(Instruction tuple) const;
   // Returns an error unless each dynamic dimension of `shape` has a size.
@@ -66,9 +76,10 @@ class Padder {
   // Infers the sizes of the result from those of the operands, and masks the elements that the instruction combines.
   absl::StatusOr<InferredSizes> InferSizes(Instruction i);
   absl::StatusOr<InferredSizes> InferElementwise(Instruction i);
-  absl::StatusOr<InferredSizes> InferReshape(Instruction i);
+  absl::StatusOr<InferredSizes> InferBatched(Instruction i);
+  absl::StatusOr<InferredSizes> InferCustomCall(Instruction i);
+  absl::StatusOr<InferredSizes> InferAllReduce(Instruction i);
   absl::StatusOr<InferredSizes> InferReduce(Instruction i);
-  absl::StatusOr<InferredSizes> InferReduceWindow(Instruction i);
   absl::StatusOr<InferredSizes> InferDot(Instruction i);
   absl::StatusOr<InferredSizes> InferConcatenate(Instruction i);
   absl::StatusOr<InferredSizes> InferSlice(Instruction i);
@@ -79,6 +90,26 @@ class Padder {
   absl::StatusOr<InferredSizes> InferScatter(Instruction i);
   absl::StatusOr<InferredSizes> InferDynamicSlice(Instruction i);
   absl::StatusOr<InferredSizes> InferDynamicUpdateSlice(Instruction i);
+  // Writes only the elements of the update that are within its sizes.
+  absl::StatusOr<InferredSizes> UpdateWithinSizes(Instruction i);
+  // Makes indices beyond `limits`, one for each component or invalid, negative: out of bounds.
+  void DropBeyond(Instruction user, int64_t index, absl::Span<const InstructionId> limits, int64_t index_vector_dim);
+  // Returns an array of the shape of the indices with the limit of each component, which are s32.
+  InstructionId SpreadLimits(Shape indices, absl::Span<const InstructionId> limits, int64_t index_vector_dim);
+
+  // ---- reshapes.cc ----
+  absl::StatusOr<InferredSizes> InferReshape(Instruction i);
+  absl::StatusOr<InferredSizes> InferDynamicReshape(Instruction i);
+  // Returns the elements of `operand` within its sizes in row-major order as an array of `shape` with these sizes.
+  InstructionId Reordered(InstructionId operand, Shape shape, const Sizes& sizes);
+  InstructionId SizeOrBound(InstructionId size, int64_t bound) { return size.valid() ? size : Number(bound); }
+
+  // ---- windows.cc ----
+  absl::StatusOr<InferredSizes> InferReduceWindow(Instruction i);
+  absl::StatusOr<InferredSizes> InferSelectAndScatter(Instruction i);
+  absl::StatusOr<InferredSizes> InferConvolution(Instruction i);
+  // Returns the number of positions of a window in a dimension of `size` elements.
+  InstructionId WindowCount(InstructionId size, const WindowDim& window);
 
   // ---- calls.cc ----
   absl::Status VisitCall(Instruction i);
@@ -86,7 +117,7 @@ class Padder {
   absl::Status ReceiveSizes(Instruction source);
   // Gives a parameter or result the shape with sizes; users get its former elements.
   absl::Status Unpack(Instruction i);
-  // Returns a tuple of `value`, of the former shape `shape`, and its sizes.
+  // Returns a tuple of `value`, which is passed on as `shape`, and its sizes: a static dimension has its bound.
   absl::StatusOr<InstructionId> Packed(InstructionId value, Shape shape);
   // Returns `result` with the dynamic dimensions of `shape`.
   absl::StatusOr<InstructionId> Restored(InstructionId result, Shape shape);
@@ -119,7 +150,7 @@ class Padder {
   const StaticShapes& static_shapes_;
   const ComputationId computation_;
   const bool is_entry_;
-  const Shape root_shape_;  // before the pass
+  const Shape root_shape_;  // before the pass, for callers
   absl::flat_hash_map<uint32_t, Sizes> sizes_;
   std::vector<InstructionId> set_dimension_sizes_;  // set-dimension-size instructions, erased at the end
   std::vector<InstructionId> made_;

@@ -37,13 +37,13 @@ std::optional<int> EngineFlags::Check(std::string_view tool, const CLI::App& app
   return std::nullopt;
 }
 
-bool DumpEngine(const std::string& directory, const Module& module, const interp::Engine& engine,
-                DiagnosticReporter* diagnostics) {
+bool DumpEngine(const std::string& directory, const interp::Engine& engine, DiagnosticReporter* diagnostics) {
   if (!CreateDirectories(directory, diagnostics)) return false;
   const auto write = [&](const std::string& name, const std::string& text) {
     return WriteOutputFile(directory + "/" + name, diagnostics, [&](TextWriter& out) { out << text; });
   };
   const interp::compiled::CompiledKernels& kernels = *engine.compiled();
+  const Module& module = engine.exact()->program_module();
   const std::vector<std::string> texts_of = interp::compiled::KernelTexts(module, kernels);
   const std::string plan = engine.exact()->PlanText([&](InstructionId id) { return texts_of[id.value]; });
   if (!write("plan.txt", plan)) return false;
@@ -67,8 +67,10 @@ bool DumpEngine(const std::string& directory, const Module& module, const interp
   return true;
 }
 
-void ExplainEngine(const Module& module, const interp::Engine& engine) {
-  const std::string text = interp::compiled::Explain(module, *engine.compiled(), engine.exact()->planned_memory());
+void ExplainEngine(const interp::Engine& engine) {
+  const interp::Evaluator& evaluator = *engine.exact();
+  const std::string text =
+      interp::compiled::Explain(evaluator.program_module(), *engine.compiled(), evaluator.planned_memory());
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

@@ -26,11 +26,10 @@ struct EngineFlags {
 // Writes plan.txt, and of each loop NUMBER.hlo, NUMBER.loop, NUMBER.ll, NUMBER.opt.ll and NUMBER.s; removes such files
 // of loops that there are no longer. Returns false after an error, which is printed. Requires: the engine is the fast
 // one.
-bool DumpEngine(const std::string& directory, const Module& module, const interp::Engine& engine,
-                DiagnosticReporter* diagnostics);
+bool DumpEngine(const std::string& directory, const interp::Engine& engine, DiagnosticReporter* diagnostics);
 
 // Prints, on standard error, what runs each instruction. Requires: the engine is the fast one.
-void ExplainEngine(const Module& module, const interp::Engine& engine);
+void ExplainEngine(const interp::Engine& engine);
 
 }  // namespace hlokit::cli
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dynamic dimensions. Arrays with a dynamic dimension are evaluated at its bound; get-dimension-size returns the size
-// that set-dimension-size set. (Like XLA's evaluator.)
+// Sizes of static dimensions. Programs with dynamic ones are made static before they run (interp/dynamic).
 #include <cstdint>
 
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/exact/builder/kernels.h"
 #include "interp/exact/builder/program_builder.h"
 #include "interp/exact/kernels/reshape_view.h"
-#include "ir/graph/dynamic_size.h"
 
 namespace hlokit::interp {
 namespace {
@@ -33,14 +31,6 @@ void PrepareGetDimensionSize(CompiledComputationBuilder& b) {
   if (dim < 0 || dim >= operand.shape().rank()) {
     b.Fail("the dimension is out of range for the operand");
     return;
-  }
-  if (const Instruction given = FindDynamicSize(operand, dim); given.valid()) {
-    View size = b.leaves(given)[0];
-    if (size.type() == b.shape().element_type()) {
-      size.shape = b.shape();
-      b.SetResult(size);
-      return;
-    }
   }
   auto* size = b.program().program().arena.AllocateArray<int64_t>(1);
   *size = operand.shape().dim(dim);  // s32 are its low bytes

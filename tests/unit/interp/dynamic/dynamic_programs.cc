@@ -1,129 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs after dynamic-padder compute, within the sizes, the results of the original program with every dynamic
-// dimension at its true size, sliced from the arguments. The arguments are random beyond the sizes too, so that missing
-// masks have an effect.
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <functional>
-#include <map>
-#include <memory>
-#include <optional>
-#include <regex>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "interp/arguments/argument_generator.h"
-#include "interp/exact/evaluator.h"
-#include "interp/exact/instruction_evaluator.h"
-#include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
-#include "passes/core/pipeline.h"
+#include "tests/unit/interp/dynamic/dynamic_programs.h"
 
 namespace hlokit::interp {
 namespace {
-
-struct Program {
-  std::string_view name;
-  // Dynamic dimensions are written with their bounds. A line that sets sizes ends in `//= ` and its replacement for
-  // true sizes: N is the size for the bound 8, TRIPLE is three times that.
-  std::string_view text;
-  // Sizes of bounds other than 8, as functions of the size of that one.
-  std::map<int64_t, std::function<int64_t(int64_t)>> sizes = {};
-  int64_t least = 0;  // smallest valid size
-};
-
-std::unique_ptr<Module> Read(const std::string& text) {
-  DiagnosticSink sink;
-  std::unique_ptr<Module> module = ParseModule(std::make_shared<const SourceBuffer>("test.hlo", text), {}, &sink);
-  if (module != nullptr) VerifyModule(*module, VerifierOptions(), &sink);
-  for (const Diagnostic& d : sink.diagnostics()) ADD_FAILURE() << d.message << "\n" << text;
-  return module;
-}
-
-std::vector<std::string> Split(const std::string& text, const std::string& separator) {
-  std::vector<std::string> parts;
-  size_t begin = 0;
-  for (size_t end; (end = text.find(separator, begin)) != std::string::npos; begin = end + separator.size()) {
-    parts.push_back(text.substr(begin, end - begin));
-  }
-  parts.push_back(text.substr(begin));
-  return parts;
-}
-
-// Returns the program with the sizes of its dynamic results as further results.
-std::string WithSizes(const Program& program) {
-  std::string text(program.text);
-  const size_t entry = text.find("ENTRY");
-  std::smatch root;
-  const std::string body = text.substr(entry);
-  if (!std::regex_search(body, root, std::regex(R"(ROOT r = \((.*)\) tuple\((.*)\))"))) return text;
-  const std::vector<std::string> shapes = Split(root[1], ", "), results = Split(root[2], ", ");
-  std::string reads, types = root[1], elements = root[2];
-  for (size_t k = 0; k < shapes.size(); ++k) {
-    const std::vector<std::string> dims = Split(shapes[k].substr(shapes[k].find('[') + 1), ",");
-    for (size_t d = 0; d < dims.size(); ++d) {
-      if (!dims[d].starts_with("<=")) continue;
-      const std::string name = "size_" + std::to_string(k) + "_" + std::to_string(d);
-      reads += name + " = s32[] get-dimension-size(" + results[k] + "), dimensions={" + std::to_string(d) + "}\n  ";
-      types += ", s32[]";
-      elements += ", " + name;
-    }
-  }
-  return text.substr(0, entry) + std::string(root.prefix()) + reads + "ROOT r = (" + types + ") tuple(" + elements +
-         ")" + std::string(root.suffix());
-}
-
-// Returns the program for the size `n`.
-std::string TrueSizes(const Program& program, int64_t n) {
-  std::string text = WithSizes(program);
-  text = std::regex_replace(text, std::regex(R"((= \S+) .*//= )"), "$1 ");
-  text = std::regex_replace(text, std::regex(R"(\bN\b)"), std::to_string(n));
-  text = std::regex_replace(text, std::regex(R"(\bTRIPLE\b)"), std::to_string(3 * n));
-  text = std::regex_replace(text, std::regex(R"(<=8\b)"), std::to_string(n));
-  for (const auto& [bound, size] : program.sizes) {
-    text = std::regex_replace(text, std::regex("<=" + std::to_string(bound) + "\\b"), std::to_string(size(n)));
-  }
-  return text;
-}
-
-std::vector<Literal> Evaluate(const Module& module, int64_t n) {
-  DiagnosticSink sink;
-  const std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(module, EvaluatorOptions(), &sink);
-  if (evaluator == nullptr) {
-    ADD_FAILURE() << "cannot be prepared";
-    return {};
-  }
-  std::vector<Literal> arguments = MakeFakeArguments(evaluator->argument_shapes(), 7);
-  // The last one is the size.
-  const int32_t size = static_cast<int32_t>(n);
-  std::memcpy(arguments.back().data(), &size, sizeof(size));
-  std::optional<std::vector<Literal>> results = evaluator->Run(arguments, &sink);
-  for (const Diagnostic& d : sink.diagnostics()) ADD_FAILURE() << d.message;
-  return results ? *std::move(results) : std::vector<Literal>();
-}
-
-// Returns the first element of the valid part in which `padded` differs from `exact`, or -1.
-int64_t Difference(const Literal& padded, const Literal& exact) {
-  const Shape small = exact.shape(), large = padded.shape();
-  const size_t bytes =
-      exact.shape().element_count() == 0 ? 0 : exact.size_bytes() / static_cast<size_t>(exact.shape().element_count());
-  std::vector<int64_t> index(static_cast<size_t>(small.rank()), 0);
-  for (int64_t k = 0; k < small.element_count(); ++k) {
-    int64_t at = 0;
-    for (int64_t d = 0; d < small.rank(); ++d) at = at * large.dim(d) + index[static_cast<size_t>(d)];
-    if (std::memcmp(padded.data() + static_cast<size_t>(at) * bytes, exact.data() + static_cast<size_t>(k) * bytes,
-                    bytes) != 0) {
-      return k;
-    }
-    for (int64_t d = small.rank(); d-- > 0;) {
-      if (++index[static_cast<size_t>(d)] < small.dim(d)) break;
-      index[static_cast<size_t>(d)] = 0;
-    }
-  }
-  return -1;
-}
 
 const Program kPrograms[] = {
     {"Reduce", R"(HloModule m
@@ -347,33 +226,8 @@ ENTRY e {
 })"},
 };
 
-class DynamicPadderTest : public testing::TestWithParam<Program> {};
-
-TEST_P(DynamicPadderTest, ComputesTheSameInFrontOfTheSizes) {
-  const Program& program = GetParam();
-  const std::unique_ptr<Module> padded = Read(WithSizes(program));
-  ASSERT_NE(padded, nullptr);
-  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse("dynamic-padder");
-  const auto changed = pipeline->Run(*padded, {.context = EvaluatingContext()});
-  ASSERT_TRUE(changed.ok()) << changed.status().message();
-  EXPECT_TRUE(changed->changed);
-  DiagnosticSink sink;
-  VerifyModule(*padded, VerifierOptions(), &sink);
-  for (const Diagnostic& d : sink.diagnostics()) ADD_FAILURE() << d.message;
-  EXPECT_FALSE(Pipeline::Parse("dynamic-padder")->Run(*padded)->changed);
-  for (int64_t n = program.least; n <= 8; n = n < 3 ? n + 1 : n + 2 + n % 2) {
-    const std::unique_ptr<Module> exact = Read(TrueSizes(program, n));
-    ASSERT_NE(exact, nullptr);
-    const std::vector<Literal> before = Evaluate(*exact, n), after = Evaluate(*padded, n);
-    ASSERT_EQ(before.size(), after.size());
-    for (size_t k = 0; k < before.size(); ++k) {
-      EXPECT_EQ(Difference(after[k], before[k]), -1) << "result " << k << " for size " << n;
-    }
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Programs, DynamicPadderTest, testing::ValuesIn(kPrograms),
-                         [](const auto& info) { return std::string(info.param.name); });
-
 }  // namespace
+
+absl::Span<const Program> DynamicPrograms() { return kPrograms; }
+
 }  // namespace hlokit::interp

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/pjrt/execution/dynamic_sizes.h"
+#include "interp/dynamic/explicit_sizes.h"
 
 #include <cstdint>
 #include <utility>
@@ -7,37 +7,43 @@
 
 #include "ir/builder/builder.h"
 #include "ir/core/str_cat.h"
-#include "passes/core/pipeline.h"
+#include "passes/fusion/fuse.h"
+#include "passes/simplify/dynamic/dynamic_padder.h"
+#include "passes/simplify/dynamic/static_shapes.h"
 
-namespace hlokit::pjrt {
+namespace hlokit::interp {
 namespace {
 
-bool HasDynamicArrays(const Module& module) {
-  for (const Computation c : module.computations()) {
+// Dissolves the fusions if an array of one is dynamic.
+void DissolveFusions(Module* module) {
+  bool dynamic = false;
+  for (const Computation c : module->computations()) {
     for (const Instruction i : c.instructions()) {
-      if (i.shape().has_dynamic_dims()) return true;
+      if (i.opcode() != Opcode::kFusion) continue;
+      for (const Instruction fused : i.computation_attr(Attr::kCalls).instructions()) {
+        dynamic |= fused.shape().has_dynamic_dims();
+      }
     }
   }
-  return false;
+  if (!dynamic) return;
+  module->header().is_scheduled = false;
+  DefuseModule(*module);
 }
 
 class SizeArguments {
  public:
-  explicit SizeArguments(Module* module) : module_(*module), builder_(module, module->entry().id()) {}
+  explicit SizeArguments(Module* module)
+      : module_(*module), static_shapes_(&module->context().shapes), builder_(module, module->entry().id()) {}
 
-  absl::Status Run() {
+  void Run() {
     const int64_t given = module_.entry().parameter_count();
-    for (int64_t k = 0; k < given; ++k) {
-      if (absl::Status status = Receive(module_.entry().parameter(k).id()); !status.ok()) return status;
-    }
-    if (absl::Status status = Return(); !status.ok()) return status;
+    for (int64_t k = 0; k < given; ++k) Receive(module_.entry().parameter(k).id());
+    Return();
     DescribeEntry();
-    return absl::OkStatus();
   }
 
  private:
   ShapeTable& shapes() const { return module_.context().shapes; }
-  Shape StaticOf(Shape array) const { return shapes().Array(array.element_type(), array.dims(), {}, array.layout()); }
   InstructionId Number(int64_t value) {
     return builder_.MakeScalarConstant(ElementType::kS32, static_cast<double>(value));
   }
@@ -46,13 +52,17 @@ class SizeArguments {
     return builder_.Make(Opcode::kSetDimensionSize, shape, {array, size}, dimension);
   }
 
-  absl::Status Receive(InstructionId parameter);
+  // Returns a value of `shape` with `leaf` applied to its dynamic arrays.
+  template <typename Leaf>
+  InstructionId Rebuilt(InstructionId value, Shape shape, const Leaf& leaf);
+  void Receive(InstructionId parameter);
   InstructionId WithSizes(InstructionId array, Shape shape);
-  absl::Status Return();
+  void Return();
   InstructionId WithoutSizes(InstructionId array, std::vector<InstructionId>* sizes);
   void DescribeEntry();
 
   Module& module_;
+  const StaticShapes static_shapes_;
   Builder builder_;
 };
 
@@ -71,36 +81,52 @@ InstructionId SizeArguments::WithSizes(InstructionId array, Shape shape) {
   return array;
 }
 
-absl::Status SizeArguments::Receive(InstructionId parameter) {
+template <typename Leaf>
+InstructionId SizeArguments::Rebuilt(InstructionId value, Shape shape, const Leaf& leaf) {
+  struct Frame {
+    InstructionId tuple;
+    Shape shape;
+    std::vector<InstructionId> elements;
+  };
+  if (!shape.IsTuple()) return leaf(value, shape);
+  std::vector<Frame> stack;
+  stack.push_back({value, shape, {}});
+  for (;;) {
+    Frame& top = stack.back();
+    const auto next = static_cast<int64_t>(top.elements.size());
+    if (next == top.shape.tuple_size()) {
+      const InstructionId built = builder_.MakeTuple(top.elements);
+      stack.pop_back();
+      if (stack.empty()) return built;
+      stack.back().elements.push_back(built);
+      continue;
+    }
+    const Shape element_shape = top.shape.element(next);
+    const Instruction tuple = module_.instruction(top.tuple);
+    const InstructionId element =
+        tuple.opcode() == Opcode::kTuple ? tuple.operand(next).id() : builder_.MakeElement(top.tuple, next);
+    if (!element_shape.has_dynamic_dims()) {
+      top.elements.push_back(element);
+    } else if (element_shape.IsTuple()) {
+      stack.push_back({element, element_shape, {}});
+    } else {
+      top.elements.push_back(leaf(element, element_shape));
+    }
+  }
+}
+
+void SizeArguments::Receive(InstructionId parameter) {
   const Shape shape = module_.instruction(parameter).shape();
-  if (!shape.has_dynamic_dims()) return absl::OkStatus();
+  if (!shape.has_dynamic_dims()) return;
   std::vector<std::pair<InstructionId, int64_t>> users;
   for (const auto& use : module_.instruction(parameter).uses()) users.emplace_back(use.user.id(), use.operand_index);
   const bool is_root = module_.instruction(parameter).is_root();
   builder_.SetInsertionPointAfter(parameter);
-  InstructionId value;
-  if (shape.IsTuple()) {
-    std::vector<Shape> elements;
-    for (int64_t k = 0; k < shape.tuple_size(); ++k) {
-      if (shape.element(k).IsTuple() && shape.element(k).has_dynamic_dims()) {
-        return absl::UnimplementedError("a parameter that is a tuple with a tuple of dynamic arrays");
-      }
-      elements.push_back(shape.element(k).has_dynamic_dims() ? StaticOf(shape.element(k)) : shape.element(k));
-    }
-    module_.SetShape(parameter, shapes().Tuple(elements));
-    std::vector<InstructionId> sized;
-    for (int64_t k = 0; k < shape.tuple_size(); ++k) {
-      const InstructionId element = builder_.MakeElement(parameter, k);
-      sized.push_back(shape.element(k).has_dynamic_dims() ? WithSizes(element, shape.element(k)) : element);
-    }
-    value = builder_.MakeTuple(sized);
-  } else {
-    module_.SetShape(parameter, StaticOf(shape));
-    value = WithSizes(parameter, shape);
-  }
+  module_.SetShape(parameter, static_shapes_.Of(shape));
+  const InstructionId value = Rebuilt(
+      parameter, shape, [this](InstructionId array, Shape array_shape) { return WithSizes(array, array_shape); });
   for (const auto& [user, operand] : users) module_.ReplaceOperand(user, operand, value);
   if (is_root) builder_.SetRoot(value);
-  return absl::OkStatus();
 }
 
 // Appends the sizes of the dynamic dimensions, and returns the array of the bounds.
@@ -120,33 +146,27 @@ InstructionId SizeArguments::WithoutSizes(InstructionId array, std::vector<Instr
   return value;
 }
 
-absl::Status SizeArguments::Return() {
+void SizeArguments::Return() {
   const InstructionId root = module_.entry().root().id();
   const Shape shape = builder_.shape_of(root);
-  if (!shape.has_dynamic_dims()) return absl::OkStatus();
+  if (!shape.has_dynamic_dims()) return;
   builder_.SetInsertionPoint(InstructionId());
   std::vector<InstructionId> elements, sizes;
+  const auto without = [&](InstructionId array, Shape) { return WithoutSizes(array, &sizes); };
+  const InstructionId result = Rebuilt(root, shape, without);
   if (shape.IsTuple()) {
-    for (int64_t k = 0; k < shape.tuple_size(); ++k) {
-      if (shape.element(k).IsTuple() && shape.element(k).has_dynamic_dims()) {
-        return absl::UnimplementedError("a result that is a tuple with a tuple of dynamic arrays");
-      }
-      const Instruction tuple = module_.instruction(root);
-      const InstructionId element =
-          tuple.opcode() == Opcode::kTuple ? tuple.operand(k).id() : builder_.MakeElement(root, k);
-      elements.push_back(shape.element(k).has_dynamic_dims() ? WithoutSizes(element, &sizes) : element);
-    }
+    for (const Instruction element : module_.instruction(result).operands()) elements.push_back(element.id());
   } else {
-    elements.push_back(WithoutSizes(root, &sizes));
+    elements.push_back(result);
     for (InputOutputAlias& alias : module_.header().input_output_alias) {
       alias.output_index = module_.context().lists.Intern({0});
     }
   }
   elements.insert(elements.end(), sizes.begin(), sizes.end());
   builder_.SetRoot(builder_.MakeTuple(elements));
+  if (shape.IsTuple()) module_.Erase(result);
   const Instruction before = module_.instruction(root);
   if (before.opcode() == Opcode::kTuple && !before.has_users()) module_.Erase(root);
-  return absl::OkStatus();
 }
 
 void SizeArguments::DescribeEntry() {
@@ -161,11 +181,11 @@ void SizeArguments::DescribeEntry() {
 
 absl::StatusOr<bool> MakeSizesExplicit(Module* module) {
   if (!HasDynamicArrays(*module)) return false;
-  if (absl::Status status = SizeArguments(module).Run(); !status.ok()) return status;
-  absl::StatusOr<Pipeline> padder = Pipeline::Parse("dynamic-padder");
-  if (!padder.ok()) return padder.status();
-  if (absl::Status status = padder->Run(*module).status(); !status.ok()) return status;
+  DissolveFusions(module);
+  SizeArguments(module).Run();
+  const absl::StatusOr<bool> padded = DynamicPadder().Run(*module);
+  if (!padded.ok()) return padded.status();
   return true;
 }
 
-}  // namespace hlokit::pjrt
+}  // namespace hlokit::interp
