@@ -37,6 +37,7 @@ struct Flags {
   std::string output = "-";
   size_t top = 10;
   cli::ReportComparisonOptions comparison;
+  cli::InputOptions input;
 };
 
 // Returns the exit code for an error of the profiler.
@@ -109,6 +110,7 @@ int Run(int argc, char** argv) {
   compare->add_option("--report", flags.comparison.page, "also write a page with both to this directory")
       ->type_name("DIR");
   cli::AddNumber(compare, "--top", &flags.comparison.top, "limit on the rows of each table")->capture_default_str();
+  for (CLI::App* sub : {show, trace, compare}) flags.input.AddMaxInputBytesFlag(sub);
   for (CLI::App* sub : {capture, monitor, show, trace, compare}) {
     sub->add_option("-o,--output", flags.output, "output file; - is standard output")
         ->type_name("FILE")
@@ -122,7 +124,7 @@ int Run(int argc, char** argv) {
   trace->footer("Examples:\n  hlo-profile trace host.xplane.pb -o trace.json");
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
 
-  cli::DiagnosticReporter diagnostics((cli::InputOptions()));
+  cli::DiagnosticReporter diagnostics(flags.input);
   absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(flags.output);
   if (!file.ok()) {
     diagnostics.ShowOutputError(file.status());

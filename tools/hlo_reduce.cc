@@ -230,10 +230,13 @@ int Run(int argc, char** argv) {
     flags.test.run.tolerance = *tolerance;
   }
   flags.test.run.max_seconds = flags.test.max_seconds;
-  const std::atomic<bool>* const interrupted = cli::InstallInterruptHandler();
-  const absl::StatusOr<std::unique_ptr<reduce::Test>> test = reduce::MakeTest(flags.test, interrupted);
+  const std::atomic<bool>* const interrupted = cli::InstallTerminationHandler();
+  absl::StatusOr<std::unique_ptr<reduce::Test>> test = reduce::MakeTest(flags.test, interrupted);
   if (!test.ok()) return cli::UsageError(kTool, std::string(test.status().message()));
-  return Reduce(flags, **test, interrupted);
+  const int exit_code = Reduce(flags, **test, interrupted);
+  test->reset();  // with its files
+  cli::RaiseTermination();
+  return exit_code;
 }
 
 }  // namespace

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interp/cache/persistent_cache.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <memory>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -22,8 +15,6 @@
 
 namespace hlokit::runtime {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr char kCacheMagic[8] = {'h', 'l', 'o', 'k', 'i', 't', 'C', '\0'};
 constexpr uint64_t kFormat = 4;
@@ -179,10 +170,16 @@ PersistentCache::PersistentCache(const PersistentCacheOptions& options, Metrics*
   }
   absl::StatusOr<std::unique_ptr<ByteStore>> store = ByteStore::Open(*url, StoreOptions::ForCache());
   if (!store.ok()) {
-    Warn(StrCat(ToString(*url), ": ", std::string(store.status().message())));
+    Warn(StrCat(ToString(*url), ": ", std::string(store.status().message())), options_.quiet);
     return;
   }
   store_ = std::make_unique<GuardedStore>(*std::move(store));
+}
+
+PersistentCache::PersistentCache(const PersistentCacheOptions& options, std::unique_ptr<DirectoryStore> directory,
+                                 Metrics* metrics)
+    : options_(options), metrics_(metrics), store_(std::move(directory)) {
+  directory_ = static_cast<DirectoryStore*>(store_.get());
 }
 
 std::string PersistentCache::warning() const {
@@ -190,20 +187,30 @@ std::string PersistentCache::warning() const {
   return warning_;
 }
 
-void PersistentCache::Warn(std::string text) {
+void PersistentCache::Warn(std::string text, bool quiet) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!warning_.empty()) return;
   warning_ = StrCat(options_.name, ": ", text);
-  if (options_.quiet) return;
+  if (quiet) return;
   std::fprintf(stderr, "%s\n", warning_.c_str());
 }
 
 void PersistentCache::WarnOf(const absl::Status& status) {
-  if (!status.ok() && !absl::IsCancelled(status)) Warn(std::string(status.message()));
+  if (status.ok() || absl::IsCancelled(status)) return;
+  // What another user can change is left out, which nothing else would tell.
+  const bool quiet = options_.quiet && !absl::IsPermissionDenied(status);
+  Warn(std::string(status.message()), quiet);
 }
 
 void PersistentCache::CountRemote(std::string_view event) {
   if (!remote_counter_.empty()) metrics_->Add(StrCat(remote_counter_, event));
+}
+
+uint64_t PersistentCache::MaxEntryBytes() const {
+  // What a server sends takes memory before anything of it is known to be right.
+  constexpr int64_t kMaxRemoteBytes = int64_t{512} << 20;
+  return static_cast<uint64_t>(directory_ != nullptr ? options_.max_bytes
+                                                     : std::min(options_.max_bytes, kMaxRemoteBytes));
 }
 
 std::string PersistentCache::PathOf(const CompilationCacheKey& key) const {
@@ -211,6 +218,11 @@ std::string PersistentCache::PathOf(const CompilationCacheKey& key) const {
 }
 
 std::optional<SerializedExecutable> PersistentCache::Get(const CompilationCacheKey& key) {
+  return Get(key, [](std::string_view) { return absl::OkStatus(); });
+}
+
+std::optional<SerializedExecutable> PersistentCache::Get(
+    const CompilationCacheKey& key, absl::FunctionRef<absl::Status(std::string_view program)> check) {
   TimedSection timed(metrics_, "PersistentCacheLoad");
   if (store_ == nullptr) {
     CountRemote("Skipped");
@@ -218,7 +230,7 @@ std::optional<SerializedExecutable> PersistentCache::Get(const CompilationCacheK
     return std::nullopt;
   }
   const std::string name = StoreKeyOf(key);
-  absl::StatusOr<std::string> entry = store_->Get(name, static_cast<uint64_t>(options_.max_bytes));
+  absl::StatusOr<std::string> entry = store_->Get(name, MaxEntryBytes());
   if (!entry.ok()) {
     const bool missing = absl::IsNotFound(entry.status());
     CountRemote(missing ? "Miss" : absl::IsCancelled(entry.status()) ? "Skipped" : "Error");
@@ -227,19 +239,20 @@ std::optional<SerializedExecutable> PersistentCache::Get(const CompilationCacheK
     return std::nullopt;
   }
   const std::optional<std::string_view> program = DecodeEntry(*entry, key);
-  if (!program) {
+  const absl::Status checked = program ? check(*program) : absl::DataLossError("");
+  if (!checked.ok()) {
     metrics_->Add("PersistentCacheDeserializeFailure");
     metrics_->Add("PersistentCacheMiss");
     CountRemote("Miss");
-    Warn(StrCat(store_->AddressOf(name), " is corrupt or not a cache entry"));
+    Warn(StrCat(store_->AddressOf(name), program ? StrCat(" is not used: ", std::string(checked.message()))
+                                                 : " is corrupt or not a cache entry"),
+         options_.quiet);
     if (!options_.read_only) (void)store_->Remove(name);
     return std::nullopt;
   }
   metrics_->Add("PersistentCacheHit");
   CountRemote("Hit");
-  if (directory_ != nullptr && !options_.read_only) {
-    utimensat(AT_FDCWD, directory_->PathOf(name).c_str(), nullptr, 0);  // updates the eviction order
-  }
+  if (directory_ != nullptr && !options_.read_only) directory_->Touch(name);  // updates the eviction order
   const size_t begin = static_cast<size_t>(program->data() - entry->data()), size = program->size();
   return SerializedExecutable(*std::move(entry), begin, size);
 }
@@ -355,7 +368,7 @@ void PersistentCache::Put(const CompilationCacheKey& key, std::string_view progr
     CountRemote(absl::IsCancelled(status) ? "Skipped" : "Error");
     return WarnOf(status);
   }
-  if (directory_ != nullptr && IsEvictionDue(StoreKeyOf(key), entry.size())) Evict();
+  if (directory_ != nullptr && IsEvictionDue(StoreKeyOf(key), entry.size())) directory_->Evict(options_.max_bytes);
 }
 
 bool PersistentCache::IsEvictionDue(const std::string& key, size_t entry_bytes) {
@@ -369,61 +382,7 @@ bool PersistentCache::IsEvictionDue(const std::string& key, size_t entry_bytes) 
     }
     if (puts_++ % kPutsPerCheck != 0) return false;
   }
-  int64_t bytes = 0;
-  std::error_code error;
-  const fs::path folder = fs::path(directory_->PathOf(key)).parent_path();
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;  // files may vanish at any time
-    const auto size = it->file_size(ignored);
-    if (!ignored) bytes += static_cast<int64_t>(size);
-  }
-  return bytes > options_.max_bytes / kSubdirectories;
-}
-
-void PersistentCache::Evict() {
-  // One process evicts at a time; concurrent evictions would remove too much.
-  const std::string lock = StrCat(options_.location, "/evicting");
-  int fd = open(lock.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (fd < 0) {
-    struct stat info;
-    if (stat(lock.c_str(), &info) != 0 || time(nullptr) - info.st_mtime < 10) return;
-    unlink(lock.c_str());  // of a process that died
-    fd = open(lock.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0) return;
-  }
-  close(fd);
-  struct Entry {
-    fs::path path;
-    fs::file_time_type time;
-    int64_t size;
-  };
-  std::vector<Entry> entries;
-  int64_t total = 0;
-  const fs::file_time_type now = fs::file_time_type::clock::now();
-  std::error_code error;
-  for (fs::recursive_directory_iterator it(options_.location, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;  // files may vanish at any time
-    if (!it->is_regular_file(ignored) || it->path() == lock) continue;
-    const fs::file_time_type time = it->last_write_time(ignored);
-    const auto size = it->file_size(ignored);
-    if (ignored) continue;
-    // Temporary file of a writer that died.
-    if (it->path().filename().string().starts_with(DirectoryStore::kTemporaryPrefix)) {
-      if (now - time > std::chrono::hours(1)) fs::remove(it->path(), ignored);
-      continue;
-    }
-    entries.push_back({it->path(), time, static_cast<int64_t>(size)});
-    total += static_cast<int64_t>(size);
-  }
-  std::sort(entries.begin(), entries.end(),
-            [](const Entry& a, const Entry& b) { return a.time != b.time ? a.time < b.time : a.path < b.path; });
-  for (const Entry& entry : entries) {
-    if (total <= options_.max_bytes) break;
-    std::error_code ignored;
-    fs::remove(entry.path, ignored);
-    total -= entry.size;
-  }
-  unlink(lock.c_str());
+  return directory_->BytesBeside(key) > options_.max_bytes / kSubdirectories;
 }
 
 }  // namespace hlokit::runtime

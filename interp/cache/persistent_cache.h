@@ -25,6 +25,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "interp/metrics/metrics.h"
 #include "ir/digest/digest.h"
 #include "parser/store/byte_store.h"
@@ -83,8 +85,13 @@ class PersistentCache {
   // PersistentCacheLoad. Of a remote store also counts PersistentCacheRedisHit, Miss, Error (failed operations) and
   // Skipped (operations left out after one), or with S3, Gcs or Azure instead of Redis.
   PersistentCache(const PersistentCacheOptions& options, Metrics* metrics);
+  // In a directory that is open already; the location is not used.
+  PersistentCache(const PersistentCacheOptions& options, std::unique_ptr<DirectoryStore> directory, Metrics* metrics);
 
-  // Returns the program stored under exactly this key.
+  // Returns the program stored under exactly this key. One of which `check` returns an error is no program of that key,
+  // whatever its checksum says: it counts as damaged.
+  std::optional<SerializedExecutable> Get(const CompilationCacheKey& key,
+                                          absl::FunctionRef<absl::Status(std::string_view program)> check);
   std::optional<SerializedExecutable> Get(const CompilationCacheKey& key);
   void Put(const CompilationCacheKey& key, std::string_view program);
   // Explains a miss: returns the settings in which an entry with the same contents differs, e.g. "pipeline is
@@ -99,14 +106,14 @@ class PersistentCache {
   std::string PathOf(const CompilationCacheKey& key) const;
 
  private:
-  void Warn(std::string text);
+  uint64_t MaxEntryBytes() const;
+  void Warn(std::string text, bool quiet);
   void WarnOf(const absl::Status& status);
   // Counts an event of a remote store.
   void CountRemote(std::string_view event);
   // Returns true if the directory may be full after an entry was written: by the bytes that this process wrote or, for
   // processes that write little each, by the size of the subdirectory of that entry, one of 256 of about the same size.
   bool IsEvictionDue(const std::string& key, size_t entry_bytes);
-  void Evict();
 
   const PersistentCacheOptions options_;
   Metrics* metrics_;

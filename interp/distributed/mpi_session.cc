@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "ir/core/str_cat.h"
+#include "parser/store/private_directory.h"
 
 namespace hlokit::interp {
 namespace {
@@ -22,9 +23,13 @@ class StartLimit {
  public:
   explicit StartLimit(const std::string& tool)
       : thread_([this, tool] {
-          constexpr std::chrono::seconds kLimit(120);
+          constexpr std::chrono::seconds kSilent(15), kLimit(120);
           std::unique_lock<std::mutex> lock(mutex_);
-          if (changed_.wait_for(lock, kLimit, [this] { return started_; })) return;
+          if (changed_.wait_for(lock, kSilent, [this] { return started_; })) return;
+          // One that has ended before it called MPI_Init is not missed by MPI itself.
+          std::fprintf(stderr, "%s: note: --mpi: waiting for all processes to start, %d s at most\n", tool.c_str(),
+                       static_cast<int>(kLimit.count()));
+          if (changed_.wait_for(lock, kLimit - kSilent, [this] { return started_; })) return;
           std::fprintf(stderr, "%s: error: --mpi: the processes have not met within %d s\n", tool.c_str(),
                        static_cast<int>(kLimit.count()));
           _exit(3);
@@ -57,6 +62,7 @@ absl::StatusOr<std::unique_ptr<MpiSession>> MpiSession::Start(const MpiSessionOp
     return absl::UnimplementedError(
         "this build has no MPI: install an MPI library (Debian: libopenmpi-dev) and build again");
   }
+  if (absl::Status status = CheckModuleOf(tool.string(), module.string()); !status.ok()) return status;
   // Open MPI loads modules of its own, which need its symbols.
   void* const library = dlopen(module.c_str(), RTLD_NOW | RTLD_GLOBAL);
   const auto open =

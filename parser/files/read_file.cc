@@ -7,53 +7,33 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <string_view>
 
-#include "google/protobuf/io/gzip_stream.h"
-#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "ir/core/str_cat.h"
+#include "parser/files/gzip_input.h"
 #include "parser/store/object.h"
 
 namespace hlokit {
 namespace {
 
-constexpr std::string_view kGzip = "\x1f\x8b";
-
 // Protocol buffers begin with their first field, maybe after a length; MLIR bytecode with its name.
 bool MayBeginModule(std::string_view text) {
   constexpr size_t kMaxVarintBytes = 10;
-  return text.starts_with(kGzip) || text.starts_with("ML\xefR") ||
+  return text.starts_with(kGzipMagic) || text.starts_with("ML\xefR") ||
          text.substr(0, kMaxVarintBytes + 1).find('\x0a') != std::string_view::npos;
 }
 
-absl::StatusOr<std::string> Decompress(const std::string& compressed, uint64_t max_bytes) {
-  if (compressed.size() > INT32_MAX) return absl::ResourceExhaustedError("gzip data of 2 GiB and more");
-  google::protobuf::io::ArrayInputStream bytes(compressed.data(), static_cast<int>(compressed.size()));
-  google::protobuf::io::GzipInputStream in(&bytes, google::protobuf::io::GzipInputStream::GZIP);
-  std::string out;
-  const void* data;
-  int size;
-  while (in.Next(&data, &size)) {
-    out.append(static_cast<const char*>(data), static_cast<size_t>(size));
-    if (out.size() > max_bytes) return absl::ResourceExhaustedError(StrCat("more than ", max_bytes, " bytes"));
+absl::Status Named(const std::string& name, const absl::Status& status) {
+  return absl::Status(status.code(), StrCat(name, ": ", std::string(status.message())));
+}
+
+// Reads once, as often as a signal interrupts it.
+absl::StatusOr<size_t> ReadSome(int fd, char* to, size_t size) {
+  for (;;) {
+    const ssize_t n = read(fd, to, size);
+    if (n >= 0) return static_cast<size_t>(n);
+    if (errno != EINTR) return absl::DataLossError(strerror(errno));
   }
-  constexpr int kStreamEnd = 1, kOk = 0, kBufError = -5;  // of zlib
-  const int code = in.ZlibErrorCode();
-  if (code != kStreamEnd && code != kOk && code != kBufError) {
-    return absl::DataLossError(StrCat("damaged gzip data", in.ZlibErrorMessage() == nullptr ? "" : ": ",
-                                      in.ZlibErrorMessage() == nullptr ? "" : in.ZlibErrorMessage()));
-  }
-  // The stream ends with the data, whole or not. Whole data end with the size of the last member, mostly the only one.
-  constexpr size_t kTrailer = 8, kHeader = 10;
-  uint32_t size_of_last = 0;
-  if (compressed.size() >= kHeader + kTrailer) {
-    std::memcpy(&size_of_last, compressed.data() + compressed.size() - sizeof(size_of_last), sizeof(size_of_last));
-  }
-  const bool several = compressed.find("\x1f\x8b\x08", kHeader) != std::string::npos;
-  const bool whole = size_of_last == static_cast<uint32_t>(out.size()) || (several && size_of_last < out.size());
-  if (!whole || compressed.size() < kHeader + kTrailer) return absl::DataLossError("gzip data that are cut off");
-  return out;
 }
 
 // Reads a local file, or standard input.
@@ -81,25 +61,30 @@ absl::StatusOr<std::string> ReadLocalFile(const std::string& path, const std::st
   size_t used = 0;
   for (;;) {
     if (used == text.size()) text.resize(text.capacity() > used ? text.capacity() : used * 2 + 65536);
-    const ssize_t n = read(fd, text.data() + used, text.size() - used);
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      status = absl::DataLossError(StrCat(name, ": ", strerror(errno)));
+    const absl::StatusOr<size_t> n = ReadSome(fd, text.data() + used, text.size() - used);
+    if (!n.ok()) status = n.status();
+    if (!n.ok() || *n == 0) break;
+    used += *n;
+    if (contents == FileContents::kModule && used >= kGzipMagic.size() && text.starts_with(kGzipMagic)) {
+      const auto read_more = [fd](char* to, size_t size) { return ReadSome(fd, to, size); };
+      text.resize(used);
+      absl::StatusOr<std::string> plain = InflateGzip(text, read_more, max_bytes);
+      status = plain.status();
+      if (plain.ok()) text = *std::move(plain);
+      used = text.size();
       break;
     }
-    if (n == 0) break;
-    used += static_cast<size_t>(n);
     if (contents == FileContents::kModule && used >= kBlock && memchr(text.data(), '\0', kFirstBytes) != nullptr &&
         !MayBeginModule(text)) {
       break;
     }
     if (used > max_bytes) {
-      status = absl::ResourceExhaustedError(StrCat(name, ": more than ", max_bytes, " bytes"));
+      status = absl::ResourceExhaustedError(StrCat("more than ", max_bytes, " bytes"));
       break;
     }
   }
   if (!is_stdin) close(fd);
-  if (!status.ok()) return status;
+  if (!status.ok()) return Named(name, status);
   text.resize(used);
   return text;
 }
@@ -109,17 +94,20 @@ absl::StatusOr<std::string> ReadLocalFile(const std::string& path, const std::st
 absl::StatusOr<std::shared_ptr<const SourceBuffer>> ReadFile(const std::string& path, uint64_t max_bytes,
                                                              FileContents contents) {
   const std::string name = path == "-" ? "<stdin>" : path;
-  absl::StatusOr<std::string> read =
-      IsStoreUrl(path) ? ReadObject(path, max_bytes) : ReadLocalFile(path, name, max_bytes, contents);
-  if (!read.ok()) return read.status();
-  std::string& text = *read;
-  if (contents == FileContents::kModule && text.starts_with(kGzip)) {
-    absl::StatusOr<std::string> plain = Decompress(text, max_bytes);
-    if (!plain.ok())
-      return absl::Status(plain.status().code(), StrCat(name, ": ", std::string(plain.status().message())));
-    text = *std::move(plain);
+  if (!IsStoreUrl(path)) {
+    absl::StatusOr<std::string> text = ReadLocalFile(path, name, max_bytes, contents);
+    if (!text.ok()) return text.status();
+    return std::make_shared<const SourceBuffer>(name, *std::move(text));
   }
-  return std::make_shared<const SourceBuffer>(name, std::move(text));
+  absl::StatusOr<std::string> text = ReadObject(path, max_bytes);
+  if (!text.ok()) return text.status();
+  if (contents == FileContents::kModule && text->starts_with(kGzipMagic)) {
+    absl::StatusOr<std::string> plain = InflateGzip(
+        *text, [](char*, size_t) { return size_t{0}; }, max_bytes);
+    if (!plain.ok()) return Named(name, plain.status());
+    text = std::move(plain);
+  }
+  return std::make_shared<const SourceBuffer>(name, *std::move(text));
 }
 
 }  // namespace hlokit

@@ -17,7 +17,8 @@ namespace hlokit {
 enum class FileContents { kModule, kAny };
 
 // Reads a file; "-" is standard input; s3://, gs:// and az:// name a remote store (parser/store/store_url.h). Returns
-// an error if it is not found, unreadable, or larger than `max_bytes`, also when decompressed.
+// an error if it is not found, unreadable, or larger than `max_bytes`, also when decompressed (ResourceExhausted), or
+// decompressed out of proportion (OutOfRange; gzip_input.h).
 absl::StatusOr<std::shared_ptr<const SourceBuffer>> ReadFile(const std::string& path,
                                                              uint64_t max_bytes = uint64_t{1} << 32,
                                                              FileContents contents = FileContents::kAny);

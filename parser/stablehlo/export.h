@@ -49,7 +49,7 @@ struct ExportOptions {
   bool as_xla = false;
 };
 
-// Returns null after errors.
+// Returns null after errors, which those of a module that does not verify are.
 std::unique_ptr<mlir::Module> ExportToStablehlo(const Module& module, DiagnosticSink* sink,
                                                 const ExportOptions& options = {});
 

@@ -27,7 +27,7 @@ namespace hlokit {
 
 struct StoreOptions {
   int64_t connect_timeout_ms = 5000;
-  int64_t stall_timeout_ms = 20000;  // of a connection without any progress
+  int64_t stall_timeout_ms = 20000;  // of a connection without progress: of HTTP, below 1000 bytes/s
   int64_t deadline_ms = 0;           // of one operation with its retries; 0: none
   int attempts = 4;                  // of one operation
 

@@ -60,6 +60,9 @@ const CurlLibrary& Curl() {
   return curl;
 }
 
+// A connection that is slower for the whole stall timeout is no progress.
+constexpr long kMinBytesPerSecond = 1000;
+
 struct ResponseSink {
   HttpResponse* response;
   uint64_t max_bytes;
@@ -158,7 +161,7 @@ class CurlClient : public HttpClient {
     set(CURLOPT_HEADERDATA, static_cast<void*>(&sink));
     set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request.connect_timeout_ms));
     if (request.total_timeout_ms > 0) set(CURLOPT_TIMEOUT_MS, static_cast<long>(request.total_timeout_ms));
-    set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+    set(CURLOPT_LOW_SPEED_LIMIT, kMinBytesPerSecond);
     set(CURLOPT_LOW_SPEED_TIME, static_cast<long>((request.stall_timeout_ms + 999) / 1000));
     if (request.method == "HEAD") {
       set(CURLOPT_NOBODY, 1L);

@@ -17,6 +17,7 @@ namespace hlokit {
 namespace {
 
 constexpr uint64_t kMaxAnswerBytes = 1 << 24;  // of a list of keys
+constexpr int kMaxPages = 10000;               // of it
 
 constexpr uint64_t kMaxUploadBytes = uint64_t{5000} << 20;  // of one request, in all three clouds
 
@@ -28,8 +29,9 @@ std::string HeaderOf(const HttpResponse& response, const std::string& name) {
 int64_t RetryAfterMs(const HttpResponse& response) {
   const std::string text = HeaderOf(response, "retry-after");
   int64_t seconds = 0;
-  constexpr int64_t kMaxSeconds = 3600;
-  std::from_chars(text.data(), text.data() + text.size(), seconds);
+  constexpr int64_t kMaxSeconds = 1'000'000'000;
+  const std::from_chars_result read = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (read.ec == std::errc::result_out_of_range) seconds = kMaxSeconds;
   return std::clamp<int64_t>(seconds, 0, kMaxSeconds) * 1000;
 }
 
@@ -97,10 +99,10 @@ absl::Status HttpStore::StatusOf(const HttpResponse& response, std::string_view 
 }
 
 absl::StatusOr<HttpResponse> HttpStore::Send(const Operation& operation, std::string_view key, uint64_t max_body_bytes,
-                                             bool truncate) {
+                                             const Deadline& deadline, bool truncate) {
   std::lock_guard<std::mutex> lock(mutex_);
   HttpResponse response;
-  const absl::Status status = WithRetries(options_, [&](int64_t left_ms) {
+  const absl::Status status = WithRetries(options_, deadline, [&](int64_t left_ms) {
     HttpRequest request = Sign(operation, std::time(nullptr));
     request.method = operation.method;
     request.body = operation.body;
@@ -126,7 +128,7 @@ absl::StatusOr<HttpResponse> HttpStore::Send(const Operation& operation, std::st
 absl::StatusOr<std::string> HttpStore::Get(std::string_view key, uint64_t max_bytes, bool first_bytes) {
   Operation operation = {.method = "GET", .key = FullKey(key)};
   if (first_bytes && max_bytes > 0) operation.headers["range"] = StrCat("bytes=0-", max_bytes - 1);
-  absl::StatusOr<HttpResponse> response = Send(operation, key, max_bytes, first_bytes);
+  absl::StatusOr<HttpResponse> response = Send(operation, key, max_bytes, Deadline(options_.deadline_ms), first_bytes);
   if (!response.ok()) return response.status();
   constexpr int kRangeNotSatisfiable = 416;  // of an empty value
   if (first_bytes && response->status == kRangeNotSatisfiable) return std::string();
@@ -150,12 +152,13 @@ absl::Status HttpStore::Put(std::string_view key, std::string_view bytes) {
   }
   Operation operation = {.method = "PUT", .key = FullKey(key), .headers = UploadHeaders(bytes), .body = bytes};
   operation.headers[digest_header()] = ToString(DigestOf(bytes));
-  const absl::StatusOr<HttpResponse> response = Send(operation, key, 0);
+  const absl::StatusOr<HttpResponse> response = Send(operation, key, 0, Deadline(options_.deadline_ms));
   return response.ok() ? StatusOf(*response, key) : response.status();
 }
 
 absl::StatusOr<bool> HttpStore::Exists(std::string_view key) {
-  const absl::StatusOr<HttpResponse> response = Send({.method = "HEAD", .key = FullKey(key)}, key, 0);
+  const absl::StatusOr<HttpResponse> response =
+      Send({.method = "HEAD", .key = FullKey(key)}, key, 0, Deadline(options_.deadline_ms));
   if (!response.ok()) return response.status();
   const absl::Status status = StatusOf(*response, key);
   if (absl::IsNotFound(status)) return false;
@@ -167,9 +170,15 @@ absl::StatusOr<std::vector<std::string>> HttpStore::List(std::string_view prefix
   const std::string root = url().path.empty() ? "" : StrCat(url().path, "/");
   std::vector<std::string> keys;
   std::string from;
-  do {
+  // A server's list may have no end.
+  const Deadline deadline(options_.deadline_ms);
+  for (int pages = 0;; ++pages) {
+    if (pages == kMaxPages || deadline.is_over()) {
+      return Error(absl::StatusCode::kUnavailable, prefix,
+                   StrCat("the list of keys has no end after ", pages, " pages"));
+    }
     const absl::StatusOr<HttpResponse> response =
-        Send({.method = "GET", .query = ListQuery(StrCat(root, prefix), from)}, prefix, kMaxAnswerBytes);
+        Send({.method = "GET", .query = ListQuery(StrCat(root, prefix), from)}, prefix, kMaxAnswerBytes, deadline);
     if (!response.ok()) return response.status();
     if (absl::Status s = StatusOf(*response, prefix); !s.ok()) return s;
     KeyPage page = ParseKeys(response->body);
@@ -178,13 +187,15 @@ absl::StatusOr<std::vector<std::string>> HttpStore::List(std::string_view prefix
     }
     if (page.next == from) break;  // a server that does not advance
     from = std::move(page.next);
-  } while (!from.empty() && keys.size() < max_keys);
+    if (from.empty() || keys.size() >= max_keys) break;
+  }
   std::sort(keys.begin(), keys.end());
   return keys;
 }
 
 absl::Status HttpStore::Remove(std::string_view key) {
-  const absl::StatusOr<HttpResponse> response = Send({.method = "DELETE", .key = FullKey(key)}, key, 0);
+  const absl::StatusOr<HttpResponse> response =
+      Send({.method = "DELETE", .key = FullKey(key)}, key, 0, Deadline(options_.deadline_ms));
   if (!response.ok()) return response.status();
   const absl::Status status = StatusOf(*response, key);
   return absl::IsNotFound(status) ? absl::OkStatus() : status;

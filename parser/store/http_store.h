@@ -17,6 +17,7 @@
 #include "parser/store/byte_store.h"
 #include "parser/store/credentials.h"
 #include "parser/store/http_client.h"
+#include "parser/store/retry.h"
 
 namespace hlokit {
 
@@ -58,7 +59,7 @@ class HttpStore : public ByteStore {
 
  private:
   absl::StatusOr<HttpResponse> Send(const Operation& operation, std::string_view key, uint64_t max_body_bytes,
-                                    bool truncate = false);
+                                    const Deadline& deadline, bool truncate = false);
   absl::Status StatusOf(const HttpResponse& response, std::string_view key) const;
   absl::Status Error(absl::StatusCode code, std::string_view key, std::string_view message) const;
 

@@ -2,31 +2,53 @@
 #include "parser/store/retry.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <random>
+#include <string>
 #include <thread>
+
+#include "ir/core/str_cat.h"
 
 namespace hlokit {
 
-absl::Status WithRetries(const StoreOptions& options, absl::FunctionRef<Attempt(int64_t)> attempt) {
-  using Clock = std::chrono::steady_clock;
-  constexpr int64_t kFirstPauseMs = 100, kMaxPauseMs = 5000, kMaxRetryAfterMs = 30000;
-  const Clock::time_point begin = Clock::now();
+namespace {
+
+std::string Seconds(int64_t ms) { return StrCat((ms + 999) / 1000, " s"); }
+
+}  // namespace
+
+int64_t Deadline::spent_ms() const {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin_).count();
+}
+
+int64_t Deadline::left_ms() const { return ms_ > 0 ? std::max<int64_t>(1, ms_ - spent_ms()) : 0; }
+
+int64_t Deadline::Within(int64_t ms) const { return ms_ > 0 ? std::min(ms, left_ms()) : ms; }
+
+bool Deadline::is_over() const { return IsOverAfter(0); }
+
+bool Deadline::IsOverAfter(int64_t ms) const { return ms_ > 0 && spent_ms() + ms >= ms_; }
+
+absl::Status WithRetries(const StoreOptions& options, const Deadline& deadline,
+                         absl::FunctionRef<Attempt(int64_t)> attempt) {
+  constexpr int64_t kFirstPauseMs = 100, kMaxPauseMs = 5000, kMaxRetryAfterMs = 30000, kMinSaidMs = 1000;
   thread_local std::minstd_rand random{std::random_device{}()};
   int64_t pause_limit = kFirstPauseMs;
   for (int k = 1;; ++k) {
-    int64_t left = 0;
-    if (options.deadline_ms > 0) {
-      const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin).count();
-      left = std::max<int64_t>(1, options.deadline_ms - spent);
-    }
-    const Attempt result = attempt(left);
+    const Attempt result = attempt(deadline.left_ms());
     if (!absl::IsUnavailable(result.status) || k >= options.attempts) return result.status;
+    const int64_t asked = result.retry_after_ms;
+    const std::string message(result.status.message());
+    if (asked > kMaxRetryAfterMs || (asked > 0 && deadline.IsOverAfter(asked))) {
+      return absl::UnavailableError(
+          StrCat(message, "; the server asks to be tried again after ", Seconds(asked), ", which is not waited for"));
+    }
     int64_t pause = std::uniform_int_distribution<int64_t>(pause_limit / 2, pause_limit)(random);
-    pause = std::max(pause, std::min(result.retry_after_ms, kMaxRetryAfterMs));
+    pause = std::max(pause, asked);
     pause_limit = std::min(pause_limit * 2, kMaxPauseMs);
-    if (options.deadline_ms > 0) {
-      const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin).count();
-      if (spent + pause >= options.deadline_ms) return result.status;
+    if (deadline.IsOverAfter(pause)) return result.status;
+    if (asked >= kMinSaidMs) {
+      std::fprintf(stderr, "hlokit: note: %s: waits %s, as the server asks\n", message.c_str(), Seconds(asked).c_str());
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(pause));
   }

@@ -270,6 +270,33 @@ class SilentServer:
             connection.close()
 
 
+class SendingServer(SilentServer):
+    """Sends some bytes to each connection, and then others without an end."""
+
+    def __init__(self, begin, more, pause):
+        self.more, self.pause = more, pause
+        super().__init__(begin)
+
+    def accept(self):
+        while True:
+            try:
+                connection, _ = self.socket.accept()
+            except OSError:
+                return
+            self.connections.append(connection)
+            threading.Thread(target=self.send, args=(connection,), daemon=True).start()
+
+    def send(self, connection):
+        try:
+            connection.recv(65536)  # a command
+            connection.sendall(self.greeting)
+            while True:
+                connection.sendall(self.more)
+                time.sleep(self.pause)
+        except OSError:
+            return
+
+
 class AnsweringServer(SilentServer):
     """Answers each command of Redis as `answers` says, by its name."""
 

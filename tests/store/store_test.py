@@ -20,7 +20,8 @@ import threading
 import time
 import traceback
 
-from servers import HOST, AnsweringServer, Azurite, CuttingProxy, FailingServer, Redis, S3rver, SilentServer
+from servers import (HOST, AnsweringServer, Azurite, CuttingProxy, FailingServer, Redis, S3rver, SendingServer,
+                     SilentServer)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODULE = """HloModule doubled, entry_computation_layout={(f32[4]{0})->f32[4]{0}}
@@ -58,11 +59,21 @@ class Tools:
 
     def run(self, tool, *arguments, env=None, code=0):
         process = self.start(tool, *arguments, env=env)
+        peaks, done = [0], threading.Event()
+
+        def watch():
+            while not done.wait(0.02):
+                peaks.append(peak_mib(process.pid))
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
         out, err = process.communicate(timeout=120)
+        done.set()
+        watcher.join()
         for secret in SECRETS:
             assert secret not in out and secret not in err, f"a secret in the output: {err}"
         assert code is None or process.returncode == code, f"exit code {process.returncode}, not {code}: {err}"
-        return Result(out, err, process.returncode)
+        return Result(out, err, process.returncode, max(peaks))
 
     def cached(self, cache, env=None, emit="values,metrics", explain=False, **more):
         flags = ["--explain-recompiles"] if explain else []
@@ -72,9 +83,18 @@ class Tools:
         return result
 
 
+def peak_mib(pid):
+    """The most memory that the process had; 0 when it has ended."""
+    try:
+        with open(f"/proc/{pid}/status") as status:
+            return next((int(line.split()[1]) >> 10 for line in status if line.startswith("VmHWM:")), 0)
+    except OSError:
+        return 0
+
+
 class Result:
-    def __init__(self, out, err, code):
-        self.out, self.err, self.code = out, err, code
+    def __init__(self, out, err, code, peak):
+        self.out, self.err, self.code, self.peak_mib = out, err, code, peak
 
     def values(self):
         lines = self.out.splitlines(keepends=True)
@@ -255,6 +275,19 @@ class Suite:
         other = self.use(SilentServer(b"HTTP/1.1 400 Bad Request\r\n\r\n"))
         assert len(self.tools.cached(f"redis://{HOST}:{other.port}").warnings()) == 1
 
+    def redis_hostile(self):
+        """Servers that send something for ever end with the deadline, and what they send takes little memory."""
+        env = {"HLOKIT_STORE_TIMEOUT": "1"}
+        for begin, more, pause in ((b"", b"x", 0.1), (b"$100\r\n", b"x", 0.1), (b"+", b"x" * 65536, 0),
+                                   (b"$3000000000\r\n", b"x" * 1048576, 0), (b"*2147483647\r\n", b"$1\r\nx\r\n", 0),
+                                   (b"*1\r\n" * 7, b"*1\r\n", 0), (b":", b"1" * 65536, 0)):
+            server = self.use(SendingServer(begin, more, pause))
+            address = f"redis://{HOST}:{server.port}"
+            hostile = self.quickly(lambda: self.tools.cached(address, env), 3)
+            assert len(hostile.warnings()) == 1 and hostile.count("PersistentCacheRedisError") == 1, (begin, hostile.err)
+            assert hostile.peak_mib < 900, f"{hostile.peak_mib} MiB for {begin}"
+            server.stop()
+
     def redis_cut(self):
         redis = self.use(Redis())
         self.tools.cached(f"redis://{HOST}:{redis.port}")
@@ -298,6 +331,56 @@ class Suite:
         failures[:] = ["cut"] * 100
         assert "hlo-opt: error: s3://team/module.hlo: " in self.tools.run("hlo-opt", address, env=server.environment(),
                                                                           code=2).err
+
+    def busy_server(self):
+        """A server that asks to be left alone for long is, and the message says what it asks."""
+        server = self.use(FailingServer())
+        env, seconds = server.environment(), ["99999999"]
+        server.fail = lambda handler, method: handler.answer(503, b"", {"Retry-After": seconds[0]}) or True
+        failed = self.quickly(lambda: self.tools.run("hlo-opt", "s3://team/x.hlo", env=env, code=2), 5)
+        assert "asks to be tried again after 99999999 s, which is not waited for" in failed.err, failed.err
+        before = len(server.requests)
+        cached = self.quickly(lambda: self.tools.cached("s3://team/cache", env), 5)
+        assert len(cached.warnings()) == 1 and "asks to be tried again" in cached.err, cached.err
+        assert len(server.requests) - before <= 5, server.requests
+        seconds[0] = "9" * 40
+        assert "not waited for" in self.tools.run("hlo-opt", "s3://team/x.hlo", env=env, code=2).err
+        seconds[0] = "1"
+        said = self.tools.run("hlo-opt", "s3://team/x.hlo", env=env, code=2)
+        assert said.err.count("waits 1 s, as the server asks") == 3, said.err
+
+    def endless_answers(self):
+        """An object and a list of keys without an end."""
+        server = self.use(FailingServer())
+        env = {**server.environment(), "HLOKIT_STORE_TIMEOUT": "1"}
+
+        def trickle(handler, method):
+            handler.send_response(200)
+            handler.send_header("Content-Length", "1000000")
+            handler.end_headers()
+            try:
+                while True:
+                    handler.wfile.write(b"x")
+                    time.sleep(0.1)
+            except OSError:
+                handler.close_connection = True
+            return True
+
+        server.fail = trickle
+        slow = self.quickly(lambda: self.tools.cached("s3://team/cache", env), 4)
+        assert len(slow.warnings()) == 1, slow.err
+        pages = []
+
+        def list_keys(handler, method):
+            if "list-type=2" not in handler.path:
+                return False
+            pages.append(handler.path)
+            handler.answer(200, f"<R><NextContinuationToken>t{len(pages)}</NextContinuationToken></R>".encode())
+            return True
+
+        server.fail = list_keys
+        self.quickly(lambda: self.tools.cached("s3://team/other", env, explain=True), 6)
+        assert pages
 
     def lasting_failures(self):
         server = self.use(FailingServer())
@@ -509,10 +592,10 @@ def main():
     tools = Tools(arguments.bin)
     os.chdir(tools.scratch)
     suite = Suite(tools, servers_folder(arguments), arguments.full)
-    tests = [suite.usage, suite.malformed_addresses, suite.transient_failures, suite.lasting_failures, suite.signatures, suite.redirections, suite.certificates, suite.broken_uploads, suite.stalls]
+    tests = [suite.usage, suite.malformed_addresses, suite.transient_failures, suite.lasting_failures, suite.busy_server, suite.endless_answers, suite.signatures, suite.redirections, suite.certificates, suite.broken_uploads, suite.stalls]
     if shutil.which("redis-server"):
         tests += [suite.redis_round_trip, suite.redis_race, suite.redis_login, suite.redis_odd_answers, suite.redis_damaged, suite.redis_down,
-                  suite.redis_stalls, suite.redis_cut]
+                  suite.redis_stalls, suite.redis_hostile, suite.redis_cut]
     else:
         print("skipped: redis-server is not installed (tools/install-deps test)")
     if arguments.full and suite.modules:

@@ -267,11 +267,15 @@ void AddFillElidedFlag(CLI::App* app, std::optional<FillKind>* kind, bool xla, s
       ->check(CLI::IsMember(names));
 }
 
+void InputOptions::AddMaxInputBytesFlag(CLI::App* app) {
+  AddNumber(app, "--max-input-bytes", &max_bytes, "limit on the bytes of an input file", 0, kMaxInputBytes)
+      ->capture_default_str();
+}
+
 void InputOptions::AddFlags(CLI::App* app) {
   app->add_flag("--split-input-file", split_input_file,
                 "split the input at lines `// -----` and handle each part separately");
-  AddNumber(app, "--max-input-bytes", &max_bytes, "limit on the bytes of an input file", 0, kMaxInputBytes)
-      ->capture_default_str();
+  AddMaxInputBytesFlag(app);
   app->add_flag("--allow-unknown,--allow-unregistered", parse.allow_unknown,
                 "accept unknown opcodes and attributes with a warning, and preserve them");
   app->add_option("--entry", parse.entry,
@@ -293,7 +297,7 @@ std::vector<InputPart> DiagnosticReporter::Read(const std::string& path) {
   if (!source.ok()) {
     const bool large = absl::IsResourceExhausted(source.status());
     ShowError("", StrCat(std::string(source.status().message()), large ? " (--max-input-bytes)" : ""),
-              large ? kRejected : kUsage);
+              large || absl::IsOutOfRange(source.status()) ? kRejected : kUsage);
     return parts;
   }
   if (!options_.split_input_file) {

@@ -72,6 +72,8 @@ struct InputOptions {
 
   // Adds --split-input-file, --max-input-bytes, --allow-unknown, --entry, --diagnostics=text|json.
   void AddFlags(CLI::App* app);
+  // Adds --max-input-bytes, of a tool that reads other files than modules.
+  void AddMaxInputBytesFlag(CLI::App* app);
 };
 
 // A file, or one chunk of it, as separated by "// -----". Offsets in diagnostics and in the module refer to the whole
@@ -94,6 +96,8 @@ class DiagnosticReporter {
   DiagnosticReporter(const DiagnosticReporter&) = delete;
   DiagnosticReporter& operator=(const DiagnosticReporter&) = delete;
   ~DiagnosticReporter() { Finish(); }
+
+  const InputOptions& input() const { return options_; }
 
   // Returns the chunks of the file `path` ("-": standard input). Empty after an error, which is printed.
   std::vector<InputPart> Read(const std::string& path);

@@ -179,8 +179,9 @@ absl::StatusOr<DumpListing> ListDumpFiles(const std::string& directory) {
   for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
     std::error_code ignored;
     if (at->is_directory(ignored)) continue;
+    // Opening a pipe that has a dump's name would wait for a writer.
     DumpFile file;
-    if (!ParseDumpName(at->path().filename().string(), &file)) {
+    if (!at->is_regular_file(ignored) || !ParseDumpName(at->path().filename().string(), &file)) {
       ++listing.others;
       continue;
     }

@@ -53,7 +53,7 @@ std::optional<tpu::HostModel> HostFor(const SimulationFlags& flags, const tpu::S
       diagnostics->ShowError("--host", "expected the name of a file after `profile:`", cli::kUsage);
       return std::nullopt;
     }
-    const absl::StatusOr<std::shared_ptr<const SourceBuffer>> file = ReadFile(path);
+    const absl::StatusOr<std::shared_ptr<const SourceBuffer>> file = ReadFile(path, diagnostics->input().max_bytes);
     if (!file.ok()) {
       diagnostics->ShowError("--host", std::string(file.status().message()), cli::kUsage);
       return std::nullopt;

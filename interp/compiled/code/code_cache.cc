@@ -10,14 +10,13 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "interp/compiled/code/code_store.h"
 #include "interp/compiled/code/engine_modules.h"
 #include "interp/compiled/code/perf_map.h"
 #include "ir/core/str_cat.h"
+#include "ir/core/thread_group.h"
 
 namespace hlokit::interp::compiled {
 
@@ -124,7 +123,8 @@ bool ProgramCode::Request(const LoopProgram& program, int64_t columns, Receiver 
     ++statistics_.found;
     pending_[it->second]->requests.push_back({columns, std::move(receive)});
     return true;
-  } else if (CodeStore* const store = ProcessCodeStore()) {
+  } else if (CodeStore* const store = HasGeneratorModule() ? ProcessCodeStore() : nullptr) {
+    // A build without the generator wrote none of the code that is there.
     if (const std::optional<GeneratedCode> stored = store->Get(text, set)) code = LoadedCode::Load(*stored);
     if (code != nullptr) {
       ++statistics_.loaded;
@@ -158,15 +158,13 @@ bool ProgramCode::Complete(int num_threads) {
   const auto compile = [&] {
     for (size_t i = next++; i < pending_.size(); i = next++) pending_[i]->Compile(generator, set);
   };
-  std::vector<std::thread> threads;
+  ThreadGroup threads;
   const size_t useful = std::min(pending_.size() / 2, static_cast<size_t>(std::max(num_threads, 1)));
-  try {
-    for (size_t t = 1; t < useful; ++t) threads.emplace_back(compile);
-  } catch (const std::system_error&) {
-    // The system gives no more threads: those that there are compile all.
+  for (size_t t = 1; t < useful; ++t) {
+    if (!threads.Start(compile)) break;  // those that there are compile all
   }
   compile();
-  for (std::thread& thread : threads) thread.join();
+  threads.Join();
   bool all = true;
   for (const std::unique_ptr<Pending>& pending : pending_) {
     if (pending->code != nullptr) ++statistics_.compiled;

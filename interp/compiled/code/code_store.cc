@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-
-#include <sys/stat.h>
-#include <unistd.h>
+#include "interp/compiled/code/code_store.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "interp/compiled/code/engine_build_id.h"
 #include "ir/core/str_cat.h"
+#include "parser/store/directory_store.h"
 #include "parser/store/store_url.h"
 
 namespace hlokit::interp::compiled {
@@ -30,25 +28,6 @@ bool IsDirectoryLocation(const std::string& location) {
   if (location.empty()) return false;
   const absl::StatusOr<StoreUrl> url = ParseStoreUrl(location);
   return url.ok() && url->kind == StoreKind::kDirectory;
-}
-
-// Creates the directory, with those above it, for this user alone. Returns false if there is none.
-bool MakeDirectory(const std::string& directory) {
-  std::error_code ignored;
-  fs::create_directories(fs::path(directory).parent_path(), ignored);
-  mkdir(directory.c_str(), 0700);
-  struct stat info;
-  return lstat(directory.c_str(), &info) == 0;
-}
-
-// Returns why code that lies in a directory may not run; empty if it may.
-std::string WhyRefused(const std::string& directory) {
-  struct stat info;
-  if (lstat(directory.c_str(), &info) != 0) return "is not there";
-  if (!S_ISDIR(info.st_mode)) return "is not a directory";
-  if (info.st_uid != geteuid()) return "belongs to another user, who decides what lies in it";
-  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) return "can be written to by other users";
-  return "";
 }
 
 runtime::CompilationCacheKey KeyOf(const std::string& program, InstructionSet set) {
@@ -72,8 +51,7 @@ CodeStoreOptions CodeStoreOptions::FromEnvironment() {
   if (IsDirectoryLocation(options.directory)) {
     options.max_bytes = runtime::PersistentCacheOptions().max_bytes;
     options.read_only = Environment("XLA_PERSISTENT_CACHE_READ_ONLY") == "1";
-    // It was meant for data: code from it runs only if no other user may write there.
-    options.is_private = true;
+    options.quiet = true;
     return options;
   }
   options.directory.clear();
@@ -84,28 +62,30 @@ CodeStoreOptions CodeStoreOptions::FromEnvironment() {
     base /= ".cache";
   }
   options.directory = (base / "hlokit" / "code").string();
-  options.is_private = true;
+  options.quiet = true;
   return options;
 }
 
 CodeStore::CodeStore(const CodeStoreOptions& options) {
   if (options.directory.empty()) return;
-  if (options.is_private) {
+  StoreUrl url;
+  url.container = options.directory;
+  absl::StatusOr<std::unique_ptr<DirectoryStore>> directory =
+      DirectoryStore::OpenPrivate(std::move(url), /*create=*/!options.read_only);
+  if (!directory.ok()) {
     // Where nothing can be written, as in a container without a home, there is nothing to say.
-    if (!MakeDirectory(options.directory)) return;
-    if (const std::string why = WhyRefused(options.directory); !why.empty()) {
-      std::fprintf(stderr, "hlokit: warning: compiled loops are not kept on disk: %s %s\n", options.directory.c_str(),
-                   why.c_str());
-      return;
-    }
+    if (options.quiet && absl::IsNotFound(directory.status())) return;
+    std::fprintf(stderr, "hlokit: warning: compiled loops are not kept on disk: %s\n",
+                 std::string(directory.status().message()).c_str());
+    return;
   }
   runtime::PersistentCacheOptions cache;
   cache.name = "code cache";
   cache.location = options.directory;
   cache.read_only = options.read_only;
-  cache.quiet = options.is_private;
+  cache.quiet = options.quiet;
   cache.max_bytes = options.max_bytes;
-  cache_ = std::make_unique<runtime::PersistentCache>(cache, &metrics_);
+  cache_ = std::make_unique<runtime::PersistentCache>(cache, *std::move(directory), &metrics_);
 }
 
 std::optional<GeneratedCode> CodeStore::Get(const std::string& program, InstructionSet set) {

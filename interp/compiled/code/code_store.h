@@ -5,8 +5,10 @@
 // The environment names the directory:
 //   HLOKIT_CODE_CACHE=DIR | off
 //   XLA_PERSISTENT_CACHE_PATH=DIR   if it is a directory: that of compiled programs
-// else it is hlokit/code in XDG_CACHE_HOME or ~/.cache. That one must belong to the user, and no one else may write
-// there: what lies in it will be executed.
+// else it is hlokit/code in XDG_CACHE_HOME or ~/.cache.
+//
+// What lies there will be executed. So a directory that another user can change, or replace, is not used, with a
+// warning, nor is a file in it that belongs to another (parser/store/private_directory.h).
 #ifndef HLOKIT_INTERP_COMPILED_CODE_CODE_STORE_H_
 #define HLOKIT_INTERP_COMPILED_CODE_CODE_STORE_H_
 
@@ -24,7 +26,7 @@ namespace hlokit::interp::compiled {
 
 struct CodeStoreOptions {
   std::string directory;  // empty: none
-  bool is_private = false;
+  bool quiet = false;     // it was not named for code: errors of reading and writing are not reported
   bool read_only = false;
   int64_t max_bytes = int64_t{256} << 20;
 

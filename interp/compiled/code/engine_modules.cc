@@ -10,6 +10,7 @@
 #include "interp/compiled/code/engine_build_id.h"
 #include "interp/exact/processor/instruction_set.h"
 #include "ir/core/str_cat.h"
+#include "parser/store/private_directory.h"
 
 namespace hlokit::interp::compiled {
 namespace {
@@ -26,37 +27,65 @@ struct EngineModule {
   }
 };
 
-std::vector<std::filesystem::path> ModuleDirectories() {
-  std::vector<std::filesystem::path> directories;
+// The object that this code is part of: a tool, a test, the extension module of Python, the PJRT plugin. Empty:
+// unknown, as that of a program that was found by PATH has no directory in its name.
+std::filesystem::path ThisObject() {
+  Dl_info self;
+  static const int anchor = 0;
+  if (dladdr(&anchor, &self) == 0 || self.dli_fname == nullptr) return {};
+  if (std::string_view(self.dli_fname).find('/') == std::string_view::npos) return {};
+  std::error_code error;
+  const std::filesystem::path object = std::filesystem::canonical(self.dli_fname, error);
+  return error ? std::filesystem::path() : object;
+}
+
+// Where modules may lie, and the file that they belong to.
+struct ModuleDirectory {
+  std::filesystem::path path;
+  std::filesystem::path owner;
+};
+
+std::vector<ModuleDirectory> ModuleDirectories() {
+  std::vector<ModuleDirectory> directories;
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (!error) {
     const std::filesystem::path above = program.parent_path().parent_path();
-    directories.push_back(above / "lib/hlokit");
-    if (above.filename() == "hlokit") directories.push_back(above);  // a wheel: hlokit/bin/hlo-run
+    directories.push_back({above / "lib/hlokit", program});
+    if (above.filename() == "hlokit") directories.push_back({above, program});  // a wheel: hlokit/bin/hlo-run
   }
-  // The object that this code is part of: a tool, a test, the extension module of Python, the PJRT plugin. A program
-  // that was found by PATH has no directory in its name; its directory is that of the program above.
-  Dl_info self;
-  static const int anchor = 0;
-  if (dladdr(&anchor, &self) == 0 || self.dli_fname == nullptr) return directories;
-  if (std::string_view(self.dli_fname).find('/') == std::string_view::npos) return directories;
-  const std::filesystem::path object = std::filesystem::canonical(self.dli_fname, error);
-  if (error) return directories;
+  const std::filesystem::path object = ThisObject();
+  if (object.empty()) return directories;
   const std::filesystem::path directory = object.parent_path();
-  directories.push_back(directory);
-  directories.push_back(directory.parent_path() / "lib/hlokit");
-  directories.push_back(directory.parent_path().parent_path().parent_path() / "hlokit");
+  directories.push_back({directory, object});
+  directories.push_back({directory.parent_path() / "lib/hlokit", object});
+  // The extension module of an installation: lib/python3/dist-packages/hlokit/_hlokit.*.so.
+  const std::filesystem::path lib = directory.parent_path().parent_path().parent_path();
+  const bool is_extension = object.filename().string().starts_with("_hlokit.") && directory.filename() == "hlokit";
+  if (is_extension && lib.filename() == "lib") directories.push_back({lib / "hlokit", object});
   return directories;
+}
+
+// Returns the files of a module that there are, in the order in which they are tried.
+std::vector<ModuleDirectory> FilesOfModule(const char* name) {
+  std::vector<ModuleDirectory> files;
+  for (const ModuleDirectory& directory : ModuleDirectories()) {
+    std::error_code ignored;
+    const std::filesystem::path file = directory.path / name;
+    if (std::filesystem::exists(file, ignored)) files.push_back({file, directory.owner});
+  }
+  return files;
 }
 
 void* SymbolOfModule(const char* name, const char* symbol, std::string* why) {
   *why = StrCat(name, " is not found (tools/install-deps engine, before the build)");
-  for (const std::filesystem::path& directory : ModuleDirectories()) {
-    std::error_code ignored;
-    const std::filesystem::path file = directory / name;
-    if (!std::filesystem::exists(file, ignored)) continue;
-    if (void* const address = LoadModule(file, symbol, why)) return address;
+  for (const ModuleDirectory& file : FilesOfModule(name)) {
+    // What it does when it is loaded happens before its build is compared.
+    if (const absl::Status status = CheckModuleOf(file.owner.string(), file.path.string()); !status.ok()) {
+      *why = StrCat("not loaded: ", std::string(status.message()));
+      continue;
+    }
+    if (void* const address = LoadModule(file.path, symbol, why)) return address;
   }
   return nullptr;
 }
@@ -66,14 +95,11 @@ constexpr char kLlvmModule[] = "libhlokit_llvm.so";
 
 }  // namespace
 
-bool HasEngineModules() {
-  for (const std::filesystem::path& directory : ModuleDirectories()) {
-    std::error_code ignored;
-    for (const char* const name : {kOnednnModule, kLlvmModule}) {
-      if (std::filesystem::exists(directory / name, ignored)) return true;
-    }
-  }
-  return false;
+bool HasEngineModules() { return !FilesOfModule(kOnednnModule).empty() || HasGeneratorModule(); }
+
+bool HasGeneratorModule() {
+  static const bool has = !FilesOfModule(kLlvmModule).empty();
+  return has;
 }
 
 void* LoadModule(const std::filesystem::path& file, const char* symbol, std::string* why) {

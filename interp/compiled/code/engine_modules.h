@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The modules of the compiled engine: shared libraries that are loaded when a program first needs them, so that others
 // do not pay for libLLVM and oneDNN. They lie in ../lib/hlokit beside the directory of the program, or in a wheel above
-// that directory; or beside the object that this code is part of, in ../lib/hlokit beside its directory, or in
-// ../../../hlokit of an extension module of Python. A module of another build counts as missing: interfaces differ.
+// that directory; or beside the object that this code is part of, in ../lib/hlokit beside its directory, or, of an
+// extension module of Python that is installed in lib/python3/dist-packages, in lib/hlokit. A module that users can
+// change who cannot change the program is not loaded. One of another build counts as missing: interfaces differ.
 #ifndef HLOKIT_INTERP_COMPILED_CODE_ENGINE_MODULES_H_
 #define HLOKIT_INTERP_COMPILED_CODE_ENGINE_MODULES_H_
 
@@ -19,8 +20,9 @@ namespace hlokit::interp::compiled {
 Library* ProductLibrary(std::string* why = nullptr);
 CodeGenerator* Generator(std::string* why = nullptr);
 
-// Returns true if there is a file of one of them.
+// Returns true if there is a file of one of them, or of the code generator's. The latter is asked once.
 bool HasEngineModules();
+bool HasGeneratorModule();
 
 // Returns the address of `symbol` in the module `file`; null with the reason in `why` if it cannot be loaded or is of
 // another build.

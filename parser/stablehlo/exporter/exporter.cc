@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/core/str_cat.h"
+#include "ir/verify/verifier.h"
 
 namespace hlokit::stablehlo {
 
@@ -12,6 +13,13 @@ using mlir::NodeKind;
 
 std::unique_ptr<mlir::Module> ExportToStablehlo(const Module& module, DiagnosticSink* sink,
                                                 const ExportOptions& options) {
+  // The exporter relies on what the verifier checks.
+  DiagnosticSink invalid;
+  VerifyModule(module, VerifierOptions(), &invalid);
+  if (invalid.has_errors()) {
+    for (const Diagnostic& diagnostic : invalid.diagnostics()) sink->Report(diagnostic);
+    return nullptr;
+  }
   return Exporter(module, sink, options).Run();
 }
 

@@ -20,7 +20,31 @@ void OnInterrupt(int) {
   std::signal(SIGINT, SIG_DFL);
 }
 
+std::atomic<int> termination{0};
+static_assert(std::atomic<int>::is_always_lock_free);
+
+void OnTermination(int signal) {
+  interrupted.store(true);
+  termination.store(signal);
+  std::signal(signal, SIG_DFL);  // the next one ends the program
+}
+
 }  // namespace
+
+const std::atomic<bool>* InstallTerminationHandler() {
+  for (const int signal : {SIGTERM, SIGHUP}) {
+    // One that is ignored, as by nohup, stays so.
+    if (std::signal(signal, OnTermination) == SIG_IGN) std::signal(signal, SIG_IGN);
+  }
+  return InstallInterruptHandler();
+}
+
+void RaiseTermination() {
+  if (const int signal = termination.load(); signal != 0) {
+    std::fflush(nullptr);
+    std::raise(signal);
+  }
+}
 
 const std::atomic<bool>* InstallInterruptHandler() {
   std::signal(SIGINT, OnInterrupt);

@@ -12,6 +12,11 @@ namespace hlokit::cli {
 // next one ends the program.
 const std::atomic<bool>* InstallInterruptHandler();
 
+// Installs it for SIGTERM and SIGHUP too, for a tool that has files or processes to remove. It calls
+// RaiseTermination at its end, which ends the program by the signal that came, if one did.
+const std::atomic<bool>* InstallTerminationHandler();
+void RaiseTermination();
+
 // A progress line on standard error, updated in place.
 class ProgressLine {
  public:

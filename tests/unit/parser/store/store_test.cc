@@ -34,7 +34,7 @@ TEST(RetryTest, OnlyWhatMayPassIsTriedAgain) {
   int calls = 0;
   const auto failing = [&](absl::Status status, int good_call) {
     calls = 0;
-    return WithRetries(options, [&](int64_t left) {
+    return WithRetries(options, Deadline(options.deadline_ms), [&](int64_t left) {
       EXPECT_EQ(left, 0);
       return Attempt{++calls == good_call ? absl::OkStatus() : status};
     });
@@ -51,7 +51,7 @@ TEST(RetryTest, ADeadlineEndsTheAttempts) {
   const StoreOptions options{.deadline_ms = 200, .attempts = 1000};
   const auto begin = std::chrono::steady_clock::now();
   int calls = 0;
-  const absl::Status status = WithRetries(options, [&](int64_t left) {
+  const absl::Status status = WithRetries(options, Deadline(options.deadline_ms), [&](int64_t left) {
     EXPECT_GE(left, 1);
     EXPECT_LE(left, 200);
     ++calls;
@@ -62,11 +62,39 @@ TEST(RetryTest, ADeadlineEndsTheAttempts) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
   // A server that asks for more time than there is gets no further attempt.
   calls = 0;
-  (void)WithRetries(options, [&](int64_t) {
+  const absl::Status busy = WithRetries(options, Deadline(options.deadline_ms), [&](int64_t) {
     ++calls;
-    return Attempt{absl::UnavailableError(""), 5000};
+    return Attempt{absl::UnavailableError("busy"), 5000};
   });
   EXPECT_EQ(calls, 1);
+  EXPECT_EQ(std::string(busy.message()), "busy; the server asks to be tried again after 5 s, which is not waited for");
+}
+
+TEST(RetryTest, AServerThatAsksForTooMuchTimeIsNotWaitedFor) {
+  const StoreOptions options{.attempts = 4};  // no deadline: a file
+  int calls = 0;
+  const absl::Status status = WithRetries(options, Deadline(options.deadline_ms), [&](int64_t) {
+    ++calls;
+    return Attempt{absl::UnavailableError("HTTP status 503"), int64_t{99999999} * 1000};
+  });
+  EXPECT_EQ(calls, 1);
+  EXPECT_NE(std::string(status.message()).find("after 99999999 s, which is not waited for"), std::string::npos)
+      << status;
+}
+
+TEST(DeadlineTest, WhatIsLeft) {
+  const Deadline none(0), far(3'600'000), over(1);
+  EXPECT_EQ(none.left_ms(), 0);
+  EXPECT_EQ(none.Within(7), 7);
+  EXPECT_FALSE(none.IsOverAfter(1'000'000'000));
+  EXPECT_EQ(far.Within(7), 7);
+  EXPECT_GT(far.left_ms(), 3'000'000);
+  EXPECT_FALSE(far.is_over());
+  EXPECT_TRUE(far.IsOverAfter(3'600'000));
+  while (!over.is_over()) {
+  }
+  EXPECT_EQ(over.left_ms(), 1);
+  EXPECT_EQ(over.Within(7), 1);
 }
 
 TEST(CircuitBreakerTest, OpensForLongerEachTime) {

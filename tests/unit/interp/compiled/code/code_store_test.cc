@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -19,6 +20,7 @@
 #include "interp/compiled/compiled_kernels.h"
 #include "interp/exact/evaluator.h"
 #include "ir/core/source_buffer.h"
+#include "ir/core/str_cat.h"
 #include "parser/core/parser.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -64,7 +66,7 @@ TEST_F(CodeStoreTest, CodeComesBackForItsTextAndInstructionsOnly) {
 }
 
 TEST_F(CodeStoreTest, ADamagedEntryIsAMissAndIsReplaced) {
-  CodeStore store({directory_, /*is_private=*/true});
+  CodeStore store({directory_, /*quiet=*/true});
   store.Put("loop", InstructionSet::kAvx2, Code(100));
   const std::string path = store.PathOf("loop", InstructionSet::kAvx2), good = ReadAll(path);
   for (size_t i = 0; i < good.size(); i += 7) {
@@ -80,7 +82,7 @@ TEST_F(CodeStoreTest, ADamagedEntryIsAMissAndIsReplaced) {
 }
 
 TEST_F(CodeStoreTest, ADirectoryOfTheUserThatOthersMayWriteIsNotUsed) {
-  CodeStoreOptions options = {directory_, /*is_private=*/true};
+  CodeStoreOptions options = {directory_, /*quiet=*/true};
   CodeStore(options).Put("loop", InstructionSet::kAvx2, Code(100));
   EXPECT_TRUE(CodeStore(options).Get("loop", InstructionSet::kAvx2));
   ASSERT_EQ(chmod(directory_.c_str(), 0777), 0);
@@ -90,6 +92,77 @@ TEST_F(CodeStoreTest, ADirectoryOfTheUserThatOthersMayWriteIsNotUsed) {
   fs::create_symlink(directory_, link);
   options.directory = link;
   EXPECT_FALSE(CodeStore(options).Get("loop", InstructionSet::kAvx2));
+}
+
+// Some other user, if this process may act as one.
+constexpr uid_t kOther = 65534;
+
+TEST_F(CodeStoreTest, WhatItMakesIsTheUsersAlone) {
+  const mode_t before = umask(0002);
+  CodeStore store({directory_});
+  store.Put("loop", InstructionSet::kAvx2, Code(100));
+  umask(before);
+  const fs::path entry = store.PathOf("loop", InstructionSet::kAvx2);
+  struct stat info;
+  for (const fs::path& directory : {fs::path(directory_), entry.parent_path()}) {
+    ASSERT_EQ(stat(directory.c_str(), &info), 0) << directory;
+    EXPECT_EQ(info.st_mode & 0777, 0700u) << directory;
+  }
+  ASSERT_EQ(stat(entry.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST_F(CodeStoreTest, AnEntryThatAnotherUserCanChangeIsNotUsed) {
+  CodeStore store({directory_});
+  store.Put("loop", InstructionSet::kAvx2, Code(100));
+  const fs::path entry = store.PathOf("loop", InstructionSet::kAvx2), folder = entry.parent_path();
+  const auto is_found = [&] {
+    testing::internal::CaptureStderr();
+    const bool found = CodeStore({directory_, /*quiet=*/true}).Get("loop", InstructionSet::kAvx2).has_value();
+    const std::string warning = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(found, warning.empty()) << warning;
+    return found;
+  };
+  EXPECT_TRUE(is_found());
+  for (const auto& [path, mode] : {std::pair{entry, 0600}, {folder, 0700}, {fs::path(directory_), 0700}}) {
+    for (const int writable : {0020, 0002, 0022}) {
+      ASSERT_EQ(chmod(path.c_str(), static_cast<mode_t>(mode | writable)), 0);
+      EXPECT_FALSE(is_found()) << path << " " << writable;
+    }
+    ASSERT_EQ(chmod(path.c_str(), static_cast<mode_t>(mode)), 0);
+    EXPECT_TRUE(is_found()) << path;
+    // A link to what nobody else can change: it can be made by whoever can write there only, and yet is none of ours.
+    const std::string away = StrCat(path.string(), "-away");
+    fs::rename(path, away);
+    fs::create_symlink(away, path);
+    EXPECT_FALSE(is_found()) << path;
+    fs::remove(path);
+    fs::rename(away, path);
+  }
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files to another user";
+  for (const fs::path& path : {entry, folder, fs::path(directory_), temporary_.path()}) {
+    ASSERT_EQ(chown(path.c_str(), kOther, gid_t(-1)), 0);
+    EXPECT_FALSE(is_found()) << path;
+    ASSERT_EQ(chown(path.c_str(), 0, gid_t(-1)), 0);
+  }
+  EXPECT_TRUE(is_found());
+}
+
+// Another user who can write to a directory above it exchanges what is there while the process runs.
+TEST_F(CodeStoreTest, TheDirectoryThatWasCheckedIsTheOneThatIsUsed) {
+  CodeStore store({directory_});
+  store.Put("loop", InstructionSet::kAvx2, Code(100));
+  GeneratedCode foreign = Code(100);
+  foreign.image[3] = std::byte{0xcc};
+  CodeStore({directory_ + "-foreign"}).Put("loop", InstructionSet::kAvx2, foreign);
+  fs::rename(directory_, directory_ + "-away");
+  fs::create_symlink(directory_ + "-foreign", directory_);
+  const std::optional<GeneratedCode> code = store.Get("loop", InstructionSet::kAvx2);
+  ASSERT_TRUE(code);
+  EXPECT_EQ(code->image, Code(100).image);
+  store.Put("loop2", InstructionSet::kAvx2, Code(100));
+  EXPECT_FALSE(CodeStore({directory_ + "-foreign"}).Get("loop2", InstructionSet::kAvx2));
+  EXPECT_TRUE(CodeStore({directory_ + "-away"}).Get("loop2", InstructionSet::kAvx2));
 }
 
 TEST_F(CodeStoreTest, BytesThatAreNoCodeAreRejected) {
@@ -128,14 +201,14 @@ TEST_F(CodeStoreTest, TheEnvironmentNamesTheDirectory) {
   };
   EXPECT_EQ(with({}).directory, "");
   EXPECT_EQ(with({{"HOME", "/home/u"}}).directory, "/home/u/.cache/hlokit/code");
-  EXPECT_TRUE(with({{"HOME", "/home/u"}}).is_private);
+  EXPECT_TRUE(with({{"HOME", "/home/u"}}).quiet);
   EXPECT_EQ(with({{"HOME", "/home/u"}, {"XDG_CACHE_HOME", "/x"}}).directory, "/x/hlokit/code");
   EXPECT_EQ(with({{"HOME", "/home/u"}, {"HLOKIT_CODE_CACHE", "off"}}).directory, "");
   EXPECT_EQ(with({{"HLOKIT_CODE_CACHE", "/c"}, {"XLA_PERSISTENT_CACHE_PATH", "/p"}}).directory, "/c");
   const CodeStoreOptions shared = with({{"XLA_PERSISTENT_CACHE_PATH", "/p"}, {"XLA_PERSISTENT_CACHE_READ_ONLY", "1"}});
   EXPECT_EQ(shared.directory, "/p");
   EXPECT_TRUE(shared.read_only);
-  EXPECT_TRUE(shared.is_private);
+  EXPECT_TRUE(shared.quiet);
   // Not from a server.
   EXPECT_EQ(with({{"XLA_PERSISTENT_CACHE_PATH", "redis://host"}, {"XDG_CACHE_HOME", "/x"}}).directory,
             "/x/hlokit/code");
