@@ -69,12 +69,14 @@ bool SizedProgram::Make(const Module& module, DiagnosticSink* sink, std::unique_
   return true;
 }
 
-absl::StatusOr<std::vector<Literal>> SizedProgram::Arguments(absl::Span<const Literal* const> arguments) const {
+absl::StatusOr<std::vector<Literal>> SizedProgram::Arguments(absl::Span<const Literal* const> arguments,
+                                                             int64_t max_bytes) const {
   const size_t each = argument_shapes_.size();
   std::vector<Literal> all;
   if (each == 0) return all;
   const Shape scalar = module_.context().shapes.Scalar(ElementType::kS32);
   const std::vector<Shape> static_shapes = ParameterLeaves(module_);
+  int64_t bytes = 0;  // of arguments that are padded
   for (size_t begin = 0; begin + each <= arguments.size(); begin += each) {
     std::vector<Literal> sizes;
     for (size_t k = 0; k < each; ++k) {
@@ -88,6 +90,13 @@ absl::StatusOr<std::vector<Literal>> SizedProgram::Arguments(absl::Span<const Li
       if (!declared.IsArray() || shape.dims() == declared.dims()) {
         all.push_back(Literal::Borrowed(static_shapes[k], const_cast<std::byte*>(given.data())));
       } else {
+        const int64_t padded = LiteralBytes(static_shapes[k]);
+        if (padded < 0 || padded > max_bytes - bytes) {
+          return absl::ResourceExhaustedError(StrCat("argument ", begin + k, ": an array of the bounds of ",
+                                                     ToString(declared, /*with_layout=*/false),
+                                                     " needs more memory than allowed"));
+        }
+        bytes += padded;
         all.push_back(Literal::Zeros(static_shapes[k]));
         CopyCommonElements(given, &all.back());
       }

@@ -31,8 +31,8 @@ class SizedProgram {
   const std::vector<Shape>& result_shapes() const { return result_shapes_; }
 
   // Returns the arguments of module() for arguments of the original, for each device in turn. They may refer to the
-  // elements of `arguments`. Returns an error if one does not fit.
-  absl::StatusOr<std::vector<Literal>> Arguments(absl::Span<const Literal* const> arguments) const;
+  // elements of `arguments`. Returns an error if one does not fit, or they would take more than `max_bytes`.
+  absl::StatusOr<std::vector<Literal>> Arguments(absl::Span<const Literal* const> arguments, int64_t max_bytes) const;
   // Returns the results of the original from those of module(), for each device in turn.
   std::vector<Literal> Results(std::vector<Literal> results) const;
 

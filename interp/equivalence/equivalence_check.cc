@@ -306,7 +306,7 @@ absl::Status EquivalenceCheck::RunBeforePass(const PassRun& run, const Module& m
   redefined_ = UncomparedResults();
   redefined_.Add(module, run.info.redefines);
   if (options_.special_values) {
-    unordered_.Add(DependentResults(module, SortsByPartialOrder), "a sort in whose order NaN has no place");
+    unordered_.Add(DependentResults(module, SortsByPartialOrder), kUnorderedSort);
   }
   if (!partitions_) partitions_.emplace(module);
   partitions_->RunBeforePass(module);

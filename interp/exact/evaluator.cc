@@ -117,6 +117,10 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
 
 bool Evaluator::PrepareSized(DiagnosticSink* sink) {
   State& state = *state_;
+  if (state.options.world != nullptr) {
+    sink->Error(DiagnosticKind::kUnsupported, {}, "a program with dynamic dimensions runs in one process");
+    return false;
+  }
   EvaluatorOptions options = state.options;
   options.observation = WithoutGroups(std::move(options.observation));
   if (options.observer != nullptr) {
@@ -131,7 +135,8 @@ bool Evaluator::PrepareSized(DiagnosticSink* sink) {
 
 std::optional<std::vector<Literal>> Evaluator::RunSized(absl::Span<const Literal* const> arguments,
                                                         DiagnosticSink* sink, DonatedArguments* donation) {
-  const absl::StatusOr<std::vector<Literal>> sized = state_->sized->Arguments(arguments);
+  const absl::StatusOr<std::vector<Literal>> sized =
+      state_->sized->Arguments(arguments, state_->options.limits.max_bytes);
   if (!sized.ok()) {
     sink->Error(DiagnosticKind::kEvaluation, {}, std::string(sized.status().message()));
     return std::nullopt;

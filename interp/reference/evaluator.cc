@@ -169,7 +169,7 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const interp
 std::optional<std::vector<Literal>> Evaluator::RunSized(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
   std::vector<const Literal*> pointers;
   for (const Literal& argument : arguments) pointers.push_back(&argument);
-  const absl::StatusOr<std::vector<Literal>> sized = program_->sized->Arguments(pointers);
+  const absl::StatusOr<std::vector<Literal>> sized = program_->sized->Arguments(pointers, options_.limits.max_bytes);
   if (!sized.ok()) {
     sink->Error(DiagnosticKind::kEvaluation, {}, std::string(sized.status().message()));
     return std::nullopt;

@@ -24,6 +24,8 @@ std::vector<uint8_t> DependentResults(const Module& module, absl::Span<const Opc
 // Returns true for a sort by a float order that NaN has no place in (LT, for example, without TOTALORDER): the position
 // of NaN, and of elements next to it, is then unspecified.
 bool SortsByPartialOrder(Instruction instruction);
+// What a result that depends on one depends on.
+inline constexpr std::string_view kUnorderedSort = "a sort in whose order NaN has no place";
 
 // Results that are not compared, and why.
 class UncomparedResults {

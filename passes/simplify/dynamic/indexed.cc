@@ -173,18 +173,20 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferScatter(Instruction i) {
       return CannotPad(i, StrCat("dimension ", from, " of the windows is dynamic"));
     }
   }
-  bool limited = false;
-  std::vector<InstructionId> limits;
-  for (int64_t d : dims.scatter_dims_to_operand_dims) {
-    const InstructionId size = size_of(0, arrays, d);
+  // One element beyond the size does no harm.
+  const auto is_limited = [&](int64_t d) {
     const int64_t length = lengths[static_cast<size_t>(d)];
-    // One element beyond the size does no harm.
-    const bool limit = size.valid() && length != 1 && length != operand.dim(d);
-    limited |= limit;
-    limits.push_back(Plus(SizeOrBound(limit ? size : InstructionId(), operand.dim(d)), -length));
+    return size_of(0, arrays, d).valid() && length != 1 && length != operand.dim(d);
+  };
+  if (absl::c_any_of(dims.scatter_dims_to_operand_dims, is_limited)) {
+    if (!IsSigned(indices.element_type())) return CannotPad(i, "the indices are unsigned");
+    std::vector<InstructionId> limits;
+    for (int64_t d : dims.scatter_dims_to_operand_dims) {
+      const InstructionId size = is_limited(d) ? size_of(0, arrays, d) : Number(operand.dim(d));
+      limits.push_back(Plus(size, -lengths[static_cast<size_t>(d)]));
+    }
+    DropBeyond(i, arrays, limits, dims.index_vector_dim);
   }
-  if (limited && !IsSigned(indices.element_type())) return CannotPad(i, "the indices are unsigned");
-  if (limited) DropBeyond(i, arrays, limits, dims.index_vector_dim);
   // Invalid indices become out of bounds, which drops their updates.
   int64_t index_dim = 0;
   InstructionId nowhere;
