@@ -37,6 +37,7 @@ std::unique_ptr<mlir::Module> Exporter::Run() {
     out_->blocks[i].region = mlir::RegionId(i);
   }
   FindControlDependencies();
+  FindOutlined();
   absl::Status status = OpenFunction(module_.entry());
   Instruction at;
   while (status.ok() && !frames_.empty()) {
@@ -261,7 +262,9 @@ absl::Status Exporter::Step() {
     if (options_.as_xla && functions_[regions[index].id().value].empty()) {
       return OpenFunction(regions[index]);
     }
-    return OpenRegion(instruction, regions[index], index);
+    if (outlined_[regions[index].id().value] == 0) return OpenRegion(instruction, regions[index], index);
+    if (functions_[regions[index].id().value].empty()) return OpenFunction(regions[index]);
+    return CallInRegion(instruction, regions[index], index);
   }
   const Computation called = regions.empty() ? CalledBy(instruction) : Computation();
   if (called.valid() && functions_[called.id().value].empty()) {
