@@ -89,6 +89,7 @@ bool AddSimulatedTime(const Flags& flags, const Module& a, const Module& b, cli:
     options.machine = *machine;
     options.topology = *topology;
     Module compiled = module->Clone();
+    if (tpu::IsCompiledForOtherDevice(*module)) diagnostics->ShowWarning(module->name(), tpu::kCompiledAgain);
     if (const absl::Status s = tpu::Compile(options, "tpu", &compiled); !s.ok()) {
       diagnostics->ShowError(module->name(), std::string(s.message()), cli::kRejected);
       return false;

@@ -136,6 +136,12 @@ int Run(int argc, char** argv) {
     if (text) cli::WriteOutputFile(output, &diagnostics, [&](TextWriter& out) { out << *text; });
     return diagnostics.exit_code();
   }
+  for (const std::unique_ptr<Module>& module : modules) {
+    if (const absl::Status s = print.Check(*module); !s.ok()) {
+      diagnostics.ShowError(module->name(), std::string(s.message()), cli::kRejected);
+      return diagnostics.exit_code();
+    }
+  }
   absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(output);
   if (!file.ok()) {
     diagnostics.ShowOutputError(file.status());

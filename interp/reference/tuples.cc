@@ -9,6 +9,7 @@
 #include "interp/exact/custom_calls/custom_calls.h"
 #include "interp/exact/custom_calls/layout_constraints.h"
 #include "interp/exact/custom_calls/matrix_calls.h"
+#include "interp/exact/custom_calls/tpu_calls.h"
 #include "interp/reference/ops.h"
 
 namespace hlokit::reference {
@@ -110,6 +111,9 @@ SlotValue CustomCall(Op& op) {
   const interp::CustomCallFunction* registered = registry == nullptr ? nullptr : registry->Find(target);
   const interp::MatrixCall matrix = interp::FindMatrixCall(target);
   if (registered != nullptr || matrix != nullptr) return CallFunction(op, registered, matrix);
+  if (const interp::CustomCallFunction built_in = interp::TpuCallFor(op.instruction); built_in != nullptr) {
+    return CallFunction(op, &built_in, nullptr);
+  }
   if (interp::IsMarkerTarget(target) && !op.operands.empty() &&
       SameShape(op.instruction.operand(0).shape(), op.shape, true)) {
     return op.operands[0];

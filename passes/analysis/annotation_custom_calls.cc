@@ -10,8 +10,14 @@
 namespace hlokit {
 namespace {
 
-constexpr std::string_view kMarkers[] = {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "LayoutConstraint",
-                                         "xla.sdy.FuncResultSharding"};
+constexpr std::string_view kMarkers[] = {"Sharding",
+                                         "SPMDFullToShardShape",
+                                         "SPMDShardToFullShape",
+                                         "LayoutConstraint",
+                                         "xla.sdy.FuncResultSharding",
+                                         "AssumeGatherIndicesInBound",
+                                         "AssumeScatterIndicesInBound",
+                                         "GatherScatterIndicesBitpacked"};
 
 }  // namespace
 

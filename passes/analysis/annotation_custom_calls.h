@@ -8,7 +8,7 @@
 namespace hlokit {
 
 // Returns true if the result is the operand: shardings and layouts that a partitioner or layout assignment reads and
-// removes.
+// removes, and what a TPU compiler states of the indices of gathers and scatters.
 bool IsAnnotationCustomCall(Instruction instruction);
 
 }  // namespace hlokit

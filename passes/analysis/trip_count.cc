@@ -196,8 +196,9 @@ std::optional<int64_t> TripCount(Instruction loop) {
   const auto json = nlohmann::json::parse(config, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("known_trip_count")) return std::nullopt;
   const auto& known = json["known_trip_count"];
-  if (!known.is_object() || !known.contains("n") || !known["n"].is_string()) return std::nullopt;
-  const std::string digits = known["n"].get<std::string>();
+  if (!known.is_object() || !known.contains("n")) return std::nullopt;
+  const auto& n = known["n"];
+  const std::string digits = n.is_string() ? n.get<std::string>() : n.is_number_integer() ? n.dump() : std::string();
   if (digits.empty() || digits.size() > 18 || digits.find_first_not_of("0123456789") != std::string::npos) {
     return std::nullopt;
   }

@@ -65,7 +65,7 @@ void RegisterNamedPipelines(PassRegistry* registry) {
       {.name = "tpu",
        .summary = "compile for a TPU, to a schedule with memory spaces; scheduled modules are not changed",
        .text = "spmd{one-pass},tpu-simplify,layout-assignment{target=tpu},collective-pipeliner,tuple-simplifier,dce,"
-               "fusion{reduction-epilogues},tuple-simplifier,dce,all-reduce-combiner,"
+               "fusion{reduction-epilogues},tuple-simplifier,dce,copy-insertion{arguments-only},all-reduce-combiner,"
                "all-gather-combiner,reduce-scatter-combiner,async-collective-creator{reduce-scatters=false},"
                "convert-memory-placement-to-internal-annotations,host-offload-legalize,host-offloader,"
                "host-memory-transfer-asyncifier,latency-hiding-scheduler,rematerialization,memory-space-assignment",

@@ -72,8 +72,12 @@ bool BitcastByShifts(PatternRewriter& rewriter, Instruction i) {
 }
 
 // Replaces a map by the operations of its function, on arrays.
+// Functions of maps of functions, each of which is used twice, would grow exponentially.
+constexpr int64_t kMaxInlinedInstructions = 10'000;
+
 bool InlineMap(PatternRewriter& rewriter, Instruction map) {
   const Computation function = map.computation_attr(Attr::kToApply);
+  if (function.valid() && static_cast<int64_t>(function.instruction_count()) > kMaxInlinedInstructions) return false;
   if (!function.valid() || !rewriter.IsReplaceable(map) || map.shape().has_dynamic_dims()) return false;
   for (Instruction i : function.instructions()) {
     const bool inlines = i.shape().IsScalar() && !HasControlEdges(i) &&

@@ -238,11 +238,13 @@ void RegisterElementExpanders(PassRegistry* registry) {
                .doc = "The index decides between elements of which neither comes first. As XLA's, but an iota "
                       "that is an operand already is not used.",
                .create = MakePass<RulesOf<AddStableSortExpanderRules, RewriteScope::kSequential>>});
-  AddExpander(registry, {.name = "map-inliner",
-                         .category = "expand",
-                         .summary = "replace maps by the operations of their functions",
-                         .doc = "If these are elementwise, or constants. XLA's inlines functions of one operation.",
-                         .create = MakePass<RulesOf<AddMapInlinerRules>>});
+  AddExpander(registry,
+              {.name = "map-inliner",
+               .category = "expand",
+               .summary = "replace maps by the operations of their functions",
+               .doc = "If these are elementwise, or constants, up to 10,000 of them. XLA's inlines functions of one "
+                      "operation.",
+               .create = MakePass<RulesOf<AddMapInlinerRules>>});
   AddExpander(registry, {.name = "real-imag-expander",
                          .category = "expand",
                          .summary = "remove real and imaginary parts of real numbers",

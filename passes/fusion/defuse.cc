@@ -109,4 +109,34 @@ int64_t DefuseModule(Module& module) {
   return count;
 }
 
+int64_t InlineFusions(Module& module) {
+  if (module.header().is_scheduled || !module.entry().valid()) return 0;
+  const CallGraph calls(module);
+  int64_t count = 0;
+  for (ComputationId id : calls.PostOrder()) {
+    // The wrapped instruction of an asynchronous operation stays one instruction.
+    bool is_async = false;
+    for (const CallSite& site : calls.caller_callsites(module.computation(id))) {
+      is_async |= module.record(site.caller).opcode == Opcode::kAsyncStart;
+    }
+    if (is_async) continue;
+    std::vector<CallSite> fusions;
+    for (const CallSite& site : calls.callsites(module.computation(id))) {
+      if (site.context == CallContext::kFused) fusions.push_back(site);
+    }
+    for (const CallSite& site : fusions) {
+      const Instruction fusion = module.instruction(site.caller);
+      const Computation body = module.computation(site.callee);
+      if (!body.root().valid() || fusion.has(Attr::kControlPredecessors) || !fusion.control_successors().empty() ||
+          calls.caller_callsites(body).size() != 1) {
+        continue;
+      }
+      Inline(module, fusion, body);
+      module.EraseComputation(body.id());
+      ++count;
+    }
+  }
+  return count;
+}
+
 }  // namespace hlokit

@@ -26,6 +26,9 @@ FusionCounts FuseModule(Module& module, const FusionLimits& limits);
 
 // Expands all fusions except custom ones. Returns their number.
 int64_t DefuseModule(Module& module);
+// Expands all fusions, also custom ones, of a module that another compiler has fused. Leaves those with control edges,
+// and those that an asynchronous operation wraps. Returns their number.
+int64_t InlineFusions(Module& module);
 
 }  // namespace hlokit
 

@@ -551,7 +551,8 @@ absl::Status Assigner::Move() {
 bool UsesVmem(const Module& module) {
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
-      if (i.shape().IsArray() && tpu::MemorySpaceOf(i.shape()) == tpu::kVectorMemorySpace) return true;
+      const int64_t space = tpu::MemorySpaceOf(i.shape());
+      if (space == tpu::kVectorMemorySpace || space == tpu::kCommonMemorySpace) return true;
     }
   }
   return false;

@@ -4,6 +4,7 @@
 
 #include "passes/core/register_passes.h"
 #include "passes/rewrite/rule_pass.h"
+#include "passes/schedule/argument_copies.h"
 #include "passes/schedule/collective_pipeliner.h"
 #include "passes/schedule/copy_insertion.h"
 #include "passes/schedule/host_memory.h"
@@ -154,7 +155,8 @@ class Rematerialization : public Pass {
 class CopyInsertion : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
-    const absl::StatusOr<int64_t> copies = InsertCopies(module);
+    const absl::StatusOr<int64_t> copies =
+        options().Bool("arguments-only") ? InsertArgumentCopies(module) : InsertCopies(module);
     if (!copies.ok()) return copies.status();
     if (*copies > 0) Count("copies added", *copies);
     return *copies > 0;
@@ -511,6 +513,11 @@ void RegisterSchedulePasses(PassRegistry* registry) {
        .doc = "Adds the copies needed so that each array of a loop state keeps its buffer, updates in place overwrite "
               "no value with other uses, and results do not share memory with parameters or each other.",
        .example = kSwap,
+       .options = {{.name = "arguments-only",
+                    .type = OptionInfo::Type::kBool,
+                    .default_text = "false",
+                    .doc = "only copies of arguments and constants of the program that are results, or are updated in "
+                           "place, and are not donated"}},
        .preconditions = "No schedule: a module that has one is left alone.",
        .create = MakePass<CopyInsertion>});
   RegisterHostMemoryPasses(registry);

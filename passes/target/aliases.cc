@@ -35,10 +35,14 @@ Instruction ValueOf(Instruction i) {
   }
 }
 
+bool IsConcatBitcast(Instruction i) {
+  return i.opcode() == Opcode::kCustomCall && i.string_attr(Attr::kCustomCallTarget) == "ConcatBitcast";
+}
+
 bool GeneratesCode(Instruction i) {
   const OpClass op_class = ClassOf(i.opcode());
   return op_class != OpClass::kNoWork && op_class != OpClass::kTuple && op_class != OpClass::kGetTupleElement &&
-         !IsAlias(i);
+         !IsAlias(i) && !IsConcatBitcast(i);
 }
 
 Instruction AsyncWrappedInstruction(Instruction i) {

@@ -14,7 +14,11 @@ bool IsAlias(Instruction instruction);
 // computation builds. An element of another instruction's tuple result is returned as is.
 Instruction ValueOf(Instruction instruction);
 
-// Returns false for instructions that take no time: parameters, constants, tuples and their elements, aliases.
+// Returns true for a custom-call that makes one array of slices, which copies have put side by side.
+bool IsConcatBitcast(Instruction instruction);
+
+// Returns false for instructions that take no time: parameters, constants, tuples and their elements, aliases, and
+// arrays of slices.
 bool GeneratesCode(Instruction instruction);
 
 // Returns the collective that an asynchronous start of one wraps; other instructions as they are.

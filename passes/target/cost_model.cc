@@ -34,20 +34,25 @@ void AddTimes(const ResourceTimes& from, double scale, ResourceTimes* to) {
   for (size_t r = 0; r < kResourceCount; ++r) (*to)[r] += from[r] * scale;
 }
 
+bool IsOnChip(const DeviceDescription& machine, Shape array) {
+  const int64_t space = MemorySpaceOf(array);
+  return space == kVectorMemorySpace || (space == kCommonMemorySpace && machine.cmem_size > 0);
+}
+
 double FractionInVmem(const DeviceDescription& machine, Shape shape) {
-  if (shape.IsArray()) return MemorySpaceOf(shape) == kVectorMemorySpace ? 1 : 0;
+  if (shape.IsArray()) return IsOnChip(machine, shape) ? 1 : 0;
   double bytes = 0, in_vmem = 0;
   for (Shape leaf : Leaves(shape)) {
     if (!leaf.IsArray()) continue;
     const double size = static_cast<double>(PaddedBytes(machine, leaf));
     bytes += size;
-    if (MemorySpaceOf(leaf) == kVectorMemorySpace) in_vmem += size;
+    if (IsOnChip(machine, leaf)) in_vmem += size;
   }
   return bytes > 0 ? in_vmem / bytes : 0;
 }
 
 CostModel::CostModel(const Module& module, const TpuTarget& target)
-    : target_(target), scale_(1 / target.parts), costs_(module) {}
+    : target_(target), scale_(1 / target.parts), costs_(module), fused_(module) {}
 
 double CostModel::Kernel(const KernelCost& work, const Placement& placement, OpTime* time) const {
   const DeviceDescription& machine = target_.machine;
@@ -131,24 +136,48 @@ double CostModel::Kernel(const KernelCost& work, const Placement& placement, OpT
 
 void CostModel::Collective(Instruction i, OpTime* time) const {
   const DeviceDescription& machine = target_.machine;
-  const tpu::Collective collective = CollectiveOf(machine, target_.topology, AsyncWrappedInstruction(i));
-  const CollectiveTime t = TimeOf(machine, collective.kind, collective.bytes, collective.span);
-  time->times[Index(Resource::kIci)] = std::max(t.ici, t.latency);
-  time->times[Index(Resource::kDcn)] = t.dcn;
-  time->times[Index(Resource::kOverhead)] = machine.ici_launch_overhead;
-  time->duration = t.total() + machine.ici_launch_overhead;
+  const FusedCollective& fused = fused_.Of(i);
+  *time = OpTime();
+  const auto add = [&](Instruction instruction, Instruction outside, bool scatters) {
+    tpu::Collective collective = CollectiveOf(machine, target_.topology, AsyncWrappedInstruction(instruction));
+    if (scatters) collective.kind = CollectiveKind::kReduceScatter;
+    const CollectiveTime t = TimeOf(machine, collective.kind, collective.bytes, collective.span);
+    time->times[Index(Resource::kIci)] += std::max(t.ici, t.latency);
+    time->times[Index(Resource::kDcn)] += t.dcn;
+    time->times[Index(Resource::kOverhead)] += machine.ici_launch_overhead;
+    time->duration += t.total() + machine.ici_launch_overhead;
+    time->wire_bytes += collective.bytes;
+    if (FractionInVmem(machine, outside.operand_count() > 0 ? outside.operand(0).shape() : outside.shape()) == 0) {
+      // What arrives is written, and read where it is sent on.
+      time->hbm_bytes += 2 * ReceivedBytes(collective.kind, collective.bytes, collective.span);
+    }
+    time->ideal += IdealSeconds(machine, collective);
+    for (const GroupSpan::Axis& axis : collective.span.axes) {
+      time->link_mask |= static_cast<uint8_t>(1u << std::min<size_t>(axis.axis, kDcnLinkGroup - 1));
+    }
+    if (collective.span.slices > 1) time->link_mask |= 1u << kDcnLinkGroup;
+  };
+  if (fused.collectives.empty()) {
+    add(i, i, false);
+  } else {
+    for (size_t k = 0; k < fused.collectives.size(); ++k) {
+      add(i.module().instruction(fused.collectives[k]), i, k == 0 && fused.scatters);
+    }
+  }
+  time->link_time = time->duration;
   time->bound = BoundOf(time->times);
-  time->wire_bytes = collective.bytes;
-  if (FractionInVmem(machine, i.operand_count() > 0 ? i.operand(0).shape() : i.shape()) == 0) {
-    // What arrives is written, and read where it is sent on.
-    time->hbm_bytes = 2 * ReceivedBytes(collective.kind, collective.bytes, collective.span);
-  }
-  time->ideal = IdealSeconds(machine, collective);
-  time->link_mask = 0;
-  for (const GroupSpan::Axis& axis : collective.span.axes) {
-    time->link_mask |= static_cast<uint8_t>(1u << std::min<size_t>(axis.axis, kDcnLinkGroup - 1));
-  }
-  if (collective.span.slices > 1) time->link_mask |= 1u << kDcnLinkGroup;
+}
+
+void CostModel::AddKernel(const OpTime& kernel, OpTime* time) {
+  // One launch for both.
+  const size_t launch = Index(Resource::kOverhead);
+  const double overhead = std::max(kernel.times[launch], time->times[launch]);
+  AddTimes(kernel.times, 1, &time->times);
+  time->times[launch] = overhead;
+  time->duration = std::max(time->duration, kernel.duration);
+  time->bound = BoundOf(time->times);
+  time->flops += kernel.flops;
+  time->hbm_bytes = std::max(time->hbm_bytes, kernel.hbm_bytes);
 }
 
 void CostModel::Copy(Instruction i, OpTime* time) const {
@@ -197,6 +226,13 @@ class LatencyEstimator {
   Latency LatencyOf(Instruction i) const {
     OpTime time;
     Latency latency;
+    if (model_.fused().Of(i).role == CollectiveRole::kWhole) {
+      model_.Collective(i, &time);
+      OpTime kernel;
+      SetKernelTime(i, &kernel);
+      CostModel::AddKernel(kernel, &time);
+      return {.seconds = time.duration, .links = time.link_mask};
+    }
     switch (ClassOf(AsyncWrappedInstruction(i).opcode())) {
       case OpClass::kCollective:
         model_.Collective(i, &time);
@@ -224,17 +260,21 @@ class LatencyEstimator {
       case OpClass::kProduct:
       case OpClass::kStandalone:
       case OpClass::kScalar:
-        model_.Kernel(model_.KernelCostOf(i),
-                      {.in_vmem =
-                           [&](InstructionId value) {
-                             return FractionInVmem(model_.target().machine, module_.instruction(value).shape());
-                           },
-                       .prefetchable = [](InstructionId) { return false; }},
-                      &time);
+        SetKernelTime(i, &time);
         break;
     }
     latency.seconds = time.duration;
     return latency;
+  }
+
+  void SetKernelTime(Instruction i, OpTime* time) const {
+    model_.Kernel(model_.KernelCostOf(i),
+                  {.in_vmem =
+                       [&](InstructionId value) {
+                         return FractionInVmem(model_.target().machine, module_.instruction(value).shape());
+                       },
+                   .prefetchable = [](InstructionId) { return false; }},
+                  time);
   }
 
   double SecondsOfCall(Instruction i) const {

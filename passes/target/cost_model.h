@@ -12,6 +12,7 @@
 #include "ir/graph/module.h"
 #include "passes/analysis/cost.h"
 #include "passes/core/pass.h"
+#include "passes/target/fused_collectives.h"
 #include "passes/target/kernel_cost.h"
 #include "passes/target/tpu_target.h"
 
@@ -33,10 +34,14 @@ struct OpTime {
   double hbm_bytes = 0;
   double wire_bytes = 0;
   double ideal = 0;       // of a collective: at the nominal rates of all links it can use
+  double link_time = 0;   // of a collective: the links' part of the duration; more only if it is in a fusion
   uint8_t link_mask = 0;  // of a collective: bit i for the links of axis i, kDcnLinkGroup for those between slices
 };
 
-// Returns the fraction, 0 to 1, of the array or of the arrays of a tuple that its layout puts into vector memory.
+// Returns true if the layout of an array puts it into memory on the chip: vector memory, or the common memory of chips
+// that have one.
+bool IsOnChip(const DeviceDescription& machine, Shape array);
+// Returns the fraction, 0 to 1, of the array or of the arrays of a tuple that its layout puts into memory on the chip.
 double FractionInVmem(const DeviceDescription& machine, Shape shape);
 
 class CostModel {
@@ -46,6 +51,7 @@ class CostModel {
 
   const TpuTarget& target() const { return target_; }
   const CostAnalysis& costs() const { return costs_; }
+  const FusedCollectives& fused() const { return fused_; }
 
   // Returns the time of a kernel on each resource, independent of where its arrays are.
   KernelCost KernelCostOf(Instruction kernel) const { return tpu::KernelCostOf(target_.machine, costs_, kernel); }
@@ -59,8 +65,10 @@ class CostModel {
   };
   // Sets `time` of a kernel. Returns the prefetched bytes that were its operands'.
   double Kernel(const KernelCost& work, const Placement& placement, OpTime* time) const;
-  // Sets `time` of a collective, or of its asynchronous start.
+  // Sets `time` of a collective, or of its asynchronous start, or of the collectives in a fusion.
   void Collective(Instruction i, OpTime* time) const;
+  // Adds to `time` of the collectives in a fusion its `kernel`, which runs at the same time.
+  static void AddKernel(const OpTime& kernel, OpTime* time);
   // Sets `time` of a copy between memories, infeed, outfeed, send or recv.
   void Copy(Instruction i, OpTime* time) const;
 
@@ -68,6 +76,7 @@ class CostModel {
   const TpuTarget& target_;
   const double scale_;  // fraction of each array, and of the work on it, per device
   const CostAnalysis costs_;
+  const FusedCollectives fused_;
 };
 
 // Returns the duration of each instruction with its callees, by InstructionId: loops times their trip count,

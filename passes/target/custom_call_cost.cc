@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 
+#include "absl/strings/numbers.h"
 #include "ir/graph/attribute_views.h"
 #include "passes/target/attention_cost.h"
 #include "passes/target/tiling.h"
@@ -14,12 +16,24 @@ namespace hlokit::tpu {
 
 namespace {
 
-double NumberAt(const nlohmann::json& object, const char* key) {
+// Reads the number at a key into `number`: 0 if there is none. Compilers print 64-bit integers as strings, as JSON of
+// protocol buffers has them. Returns false if the value is no finite number.
+bool ReadNumber(const nlohmann::json& object, const char* key, double* number) {
+  *number = 0;
   const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? std::max(found->get<double>(), 0.0) : 0;
+  if (found == object.end()) return true;
+  double value = 0;
+  if (found->is_number()) {
+    value = found->get<double>();
+  } else if (!found->is_string() || !absl::SimpleAtod(found->get_ref<const std::string&>(), &value)) {
+    return false;
+  }
+  if (!std::isfinite(value)) return false;
+  *number = std::max(value, 0.0);
+  return true;
 }
 
-// Returns the "cost_estimate" of a backend_config, at any depth, or null.
+// Returns the "cost_estimate" of a backend_config or of the "custom_call_config" in it, or null.
 const nlohmann::json* FindEstimate(const nlohmann::json& config) {
   if (!config.is_object()) return nullptr;
   if (const auto found = config.find("cost_estimate"); found != config.end() && found->is_object()) return &*found;
@@ -82,9 +96,8 @@ CustomCallWork WorkOfCustomCall(const DeviceDescription& machine, Instruction ca
   if (config.size() < (size_t{1} << 24) && config.find("cost_estimate") != std::string_view::npos) {
     const nlohmann::json parsed = nlohmann::json::parse(config, nullptr, false);
     if (const nlohmann::json* estimate = FindEstimate(parsed); estimate != nullptr) {
-      work.known = true;
-      work.flops = NumberAt(*estimate, "flops");
-      work.transcendentals = NumberAt(*estimate, "transcendentals");
+      const bool has_flops = ReadNumber(*estimate, "flops", &work.flops);
+      work.known = ReadNumber(*estimate, "transcendentals", &work.transcendentals) && has_flops;
       if (const auto shape = AttentionShapeOf(call, work.flops, work.transcendentals)) {
         AddAttention(machine, *shape, &work);
       } else if (work.flops > kMaxVectorIntensity * ElementsOfCall(call)) {

@@ -350,6 +350,60 @@ class WorkCounter {
   double narrow_ = 1;
 };
 
+// Returns true if each element of the result is computed from one element of an operand with as many.
+bool KeepsElements(Instruction i, Shape operand) {
+  const Opcode opcode = i.opcode();
+  return (HasTrait(opcode, kElementwise) || opcode == Opcode::kReshape || opcode == Opcode::kTranspose ||
+          opcode == Opcode::kReverse) &&
+         i.shape().IsArray() && ElementsOf(i.shape()) == ElementsOf(operand);
+}
+
+// Returns the bytes that a fusion reads of a parameter of its body: of slices and gathers their results, of updates the
+// updated part, and otherwise the whole array, once. A loop nest computes only the elements that are read: a slice of
+// what is computed element by element reads a slice.
+double BytesReadWithin(const DeviceDescription& machine, Instruction parameter) {
+  const double whole = static_cast<double>(PaddedBytes(machine, parameter.shape()));
+  if (!parameter.shape().IsArray()) return whole;
+  const double bits = static_cast<double>(StorageBits(parameter.shape()));
+  double bytes = 0;
+  struct Name {
+    Instruction value;
+    bool updated = false;  // in place
+  };
+  std::vector<Name> open = {{parameter}};  // names of the array
+  absl::flat_hash_set<uint32_t> seen = {parameter.id().value};
+  while (!open.empty() && bytes < whole) {
+    const Name name = open.back();
+    open.pop_back();
+    if (name.value.is_root() && !name.updated) return whole;
+    for (const auto [user, index] : name.value.uses()) {
+      Name next = {user, name.updated};
+      const Opcode opcode = user.opcode();
+      if ((opcode == Opcode::kSlice || opcode == Opcode::kDynamicSlice || opcode == Opcode::kGather) && index == 0) {
+        bytes += static_cast<double>(PaddedBytes(machine, user.shape())) * bits /
+                 static_cast<double>(StorageBits(user.shape()));
+        continue;
+      }
+      if (opcode == Opcode::kDynamicUpdateSlice && index == 0) {
+        next.updated = true;
+      } else if (opcode == Opcode::kScatter && index < user.operand_count() / 2 && user.shape().IsArray()) {
+        bytes += static_cast<double>(PaddedBytes(machine, user.operand(user.operand_count() / 2 + 1).shape()));
+        next.updated = true;
+      } else if (opcode == Opcode::kFusion) {
+        const Computation body = user.computation_attr(Attr::kCalls);
+        if (!body.valid() || index >= body.parameter_count()) return whole;
+        next.value = body.parameter(index);
+      } else if (opcode == Opcode::kTuple && name.updated && user.is_root()) {
+        continue;
+      } else if (!IsAlias(user) && (name.updated || !KeepsElements(user, parameter.shape()))) {
+        return whole;
+      }
+      if (seen.insert(next.value.id().value).second) open.push_back(next);
+    }
+  }
+  return std::min(bytes, whole);
+}
+
 // Returns the bytes that a member reads of an operand.
 MemoryAccess ReadOf(const DeviceDescription& machine, const CostAnalysis& costs, Instruction member, int64_t index,
                     Instruction value) {
@@ -372,6 +426,10 @@ MemoryAccess ReadOf(const DeviceDescription& machine, const CostAnalysis& costs,
     if (body.valid() && plain > 0 && shape.IsArray()) {
       const double read = static_cast<double>(costs.ParameterBytesRead(body, index));
       if (read < plain) access = {value.id(), access.bytes * read / plain, false};
+      if (index < body.parameter_count() && body.parameter(index).valid()) {
+        const double within = BytesReadWithin(machine, body.parameter(index));
+        if (within < access.bytes) access = {value.id(), within, false};
+      }
     }
   }
   return access;

@@ -23,6 +23,7 @@ namespace hlokit::tpu {
 // Memory spaces of layouts, S(n).
 inline constexpr int64_t kDefaultMemorySpace = 0;
 inline constexpr int64_t kVectorMemorySpace = 1;
+inline constexpr int64_t kCommonMemorySpace = 3;  // of chips that have one
 inline constexpr int64_t kHostMemorySpace = 5;
 // Returns the memory space of an array; that of all other shapes is the default one.
 inline int64_t MemorySpaceOf(Shape array) {

@@ -13,6 +13,7 @@
 #include "ir/graph/entry_signature.h"
 #include "ir/graph/traversal.h"
 #include "ir/text/printer.h"
+#include "ir/text/text_size.h"
 #include "ir/verify/verifier.h"
 #include "parser/bytecode/writer.h"
 #include "parser/core/module_formats.h"
@@ -103,7 +104,9 @@ std::string FormattedText(const ModulePtr& state, const std::string& form, std::
   if (metadata) options.print_metadata = *metadata;
   if (large_constants) options.print_large_constants = *large_constants;
   if (layouts) options.include_layout_in_shapes = *layouts;
-  return ToString(state->complete(), options);
+  const Module& module = state->complete();
+  if (const absl::Status s = CheckTextSize(module, options); !s.ok()) throw py::value_error(std::string(s.message()));
+  return ToString(module, options);
 }
 
 // Returns the text of a computation, and says if it has no root yet.

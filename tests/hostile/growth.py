@@ -94,6 +94,47 @@ def conditionals(n):
                                       "false_computation=f", n)
 
 
+def shared(n, call, shape="f32[4,32]"):
+    """Functions that call the two before them: their calls are as many as the Fibonacci numbers."""
+    rows = [f"f{k} {{ x = {shape} parameter(0)\n ROOT y = {shape} {op}(x) }}" for k, op in enumerate(("sine", "cosine"))]
+    rows += [f"f{k} {{ x = {shape} parameter(0)\n{call(k - 1, k - 2)} }}" for k in range(2, n)]
+    return "\n".join(rows) + "\n"
+
+
+def two(call, shape="f32[4,32]"):
+    return lambda a, b: f" a = {shape} {call(a)}\n b = {shape} {call(b)}\n ROOT y = {shape} add(a, b)"
+
+
+def shared_calls(n):
+    body = shared(n, two(lambda k: f"call(x), to_apply=f{k}"))
+    return body + entry(lambda k: f" x{k + 1} = f32[4,32] call(x{k}), to_apply=f{n - 1}", 1)
+
+
+def shared_functions(n):
+    body = shared(n, two(lambda k: f"map(x), dimensions={{}}, to_apply=f{k}", "f32[]"), "f32[]")
+    return body + entry(lambda k: f" x{k + 1} = f32[4,32] map(x{k}), dimensions={{0,1}}, to_apply=f{n - 1}", 1)
+
+
+def shared_branches(n):
+    body = shared(n, lambda a, b: " c = f32[1,1] slice(x), slice={[0:1], [0:1]}\n r = f32[] reshape(c)\n"
+                                  " z = f32[] constant(0)\n q = pred[] compare(r, z), direction=GT\n"
+                                  " ROOT y = f32[4,32] conditional(q, x, x), "
+                                  f"true_computation=f{a}, false_computation=f{b}")
+    return body + entry(lambda k: f" x{k + 1} = f32[4,32] call(x{k}), to_apply=f{n - 1}", 1)
+
+
+def shared_loops(n):
+    rows = [loop_condition("c", 3)] + [loop_body(f"b{k}", f"y = f32[4,32] {op}(x)")
+                                       for k, op in enumerate(("sine", "cosine"))]
+    for k in range(2, n):
+        work = f"z = s32[] constant(0)\n t0 = {STATE} tuple(z, x)\n"
+        for j in (1, 2):
+            work += (f" w{j} = {STATE} while(t0), condition=c, body=b{k - j}\n"
+                     f" y{j} = f32[4,32] get-tuple-element(w{j}), index=1\n")
+        rows.append(loop_body(f"b{k}", work + " y = f32[4,32] add(y1, y2)"))
+    return "\n".join(rows) + "\n" + entry(lambda k: run_loop(k, f"b{n - 1}", "c"), 1)
+
+
 def chain(n):
     ops = ("negate", "sine", "exponential", "tanh")
     return entry(lambda k: f" x{k + 1} = f32[4,32] {ops[k % 4]}(x{k})", n)
@@ -141,6 +182,9 @@ def loop_of_many_arrays(n):
 
 KINDS = [loops, loops_of_one_body, loops_with_collectives, nested_loops, nested_calls, calls, conditionals, chain, dots,
          all_reduces, users, operands, loop_of_many_arrays]
+# Programs that would run as long as they are deep: 2 to the power of the instances.
+SHARED = [shared_calls, shared_functions, shared_branches, shared_loops]
+SHARED_INSTANCES = 1000
 
 
 def commands(folder, full):
@@ -167,6 +211,15 @@ def commands(folder, full):
         if "\t" in line:
             name = line.split("\t")[0]
             result[f"pass {name}"] = [opt, f"--passes={name}"]
+    return result
+
+
+def commands_for_shared(folder, full):
+    """Those that do not run the program."""
+    result = commands(folder, full)
+    result = {name: command for name, command in result.items() if name not in ("run", "reference")}
+    result["flatten"] = [str(folder / "hlo-opt"), "--passes=flatten-call-graph"]
+    result["translate"] = [str(folder / "hlo-translate"), "--to=stablehlo"]
     return result
 
 
@@ -208,19 +261,21 @@ def main():
     passed = failed = 0
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = []
-        for kind in KINDS:
+        for kind in KINDS + SHARED:
+            n = SHARED_INSTANCES if kind in SHARED else instances
             paths = []
-            for count in (instances // 4, instances):
+            for count in (n // 4, n):
                 paths.append(pathlib.Path(folder) / f"{kind.__name__}_{count}.hlo")
                 paths[-1].write_text(f"HloModule {kind.__name__}\n{kind(count)}\n")
-            for name, command in commands(options.bin, options.full).items():
-                jobs.append((kind.__name__, name, pool.submit(try_one, command, *paths, instances)))
+            tried = commands_for_shared if kind in SHARED else commands
+            for name, command in tried(options.bin, options.full).items():
+                jobs.append((kind.__name__, name, pool.submit(try_one, command, *paths, n)))
         for kind, name, job in jobs:
             problem = job.result()
             passed += not problem
             failed += bool(problem)
             if problem:
-                print(f"FAILED: {name} on {kind} with {instances} instances: {problem}", flush=True)
+                print(f"FAILED: {name} on {kind}: {problem}", flush=True)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

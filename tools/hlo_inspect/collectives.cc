@@ -15,6 +15,7 @@
 #include "ir/text/printer.h"
 #include "passes/analysis/cost.h"
 #include "passes/target/aliases.h"
+#include "passes/target/fused_collectives.h"
 #include "tools/hlo_inspect/query.h"
 
 namespace hlokit::cli {
@@ -47,30 +48,38 @@ bool TakesNoTime(Instruction i) {
 }
 
 // Collects the collectives of a computation in its order, and what runs between their starts and ends.
-void Collect(Computation computation, const CostAnalysis& costs, std::vector<CollectiveRow>* rows) {
+void Collect(Computation computation, const CostAnalysis& costs, const tpu::FusedCollectives& fused,
+             std::vector<CollectiveRow>* rows) {
   struct Sums {
     int64_t instructions = 0, flops = 0, bytes = 0;
   };
   Sums sums;
   std::map<uint32_t, std::pair<size_t, Sums>> open;  // by id of the start: its row, and the sums there
   for (const Instruction i : computation.instructions()) {
-    const Instruction collective = tpu::AsyncWrappedInstruction(i);
-    if (HasTrait(collective.opcode(), kCollective) && !HasTrait(i.opcode(), kEndsAsync) &&
+    const tpu::FusedCollective& in_fusion = fused.Of(i);
+    std::vector<Instruction> collectives;
+    for (const InstructionId id : in_fusion.collectives) collectives.push_back(i.module().instruction(id));
+    const Instruction wrapped = tpu::AsyncWrappedInstruction(i);
+    if (HasTrait(wrapped.opcode(), kCollective) && !HasTrait(i.opcode(), kEndsAsync) &&
         !HasTrait(i.opcode(), kUpdatesAsync)) {
+      collectives.push_back(wrapped);
+    }
+    for (const Instruction collective : collectives) {
       CollectiveRow row;
       row.instruction = i;
-      row.kind = std::string(collective.opcode_text());
-      if (row.kind.ends_with("-start")) row.kind.resize(row.kind.size() - 6);
+      row.kind = std::string(tpu::NameOfCollective(collective, in_fusion.scatters && collective == collectives[0]));
       row.groups = TextOfAttr(collective, Attr::kReplicaGroups);
       if (row.groups.empty()) row.groups = TextOfAttr(collective, Attr::kSourceTargetPairs);
-      for (const Instruction operand : i.operands()) row.bytes = SaturatingAdd(row.bytes, ByteSize(operand.shape()));
-      row.async = HasTrait(i.opcode(), kStartsAsync);
+      for (const Instruction operand : collective.operands()) {
+        row.bytes = SaturatingAdd(row.bytes, ByteSize(operand.shape()));
+      }
+      row.async = HasTrait(i.opcode(), kStartsAsync) || in_fusion.role == tpu::CollectiveRole::kStart;
       if (row.async) open.emplace(i.id().value, std::pair(rows->size(), sums));
       rows->push_back(std::move(row));
-      continue;
     }
-    if (HasTrait(i.opcode(), kEndsAsync) && i.operand_count() > 0) {
-      Instruction start = i.operand(0);
+    if (!collectives.empty()) continue;
+    if (in_fusion.role == tpu::CollectiveRole::kDone || (HasTrait(i.opcode(), kEndsAsync) && i.operand_count() > 0)) {
+      Instruction start = in_fusion.start.valid() ? i.module().instruction(in_fusion.start) : i.operand(0);
       while (HasTrait(start.opcode(), kUpdatesAsync) && start.operand_count() > 0) start = start.operand(0);
       if (const auto found = open.find(start.id().value); found != open.end()) {
         const auto& [number, at] = found->second;
@@ -148,8 +157,9 @@ int Run(const InspectFlags& flags) {
       const CostAnalysis costs(module);
       std::vector<CollectiveRow> rows;
       const ComputationRoles roles = RolesOf(module);
+      const tpu::FusedCollectives fused(module);
       for (const Computation c : module.computations()) {
-        if (roles.async[c.id().value] == 0) Collect(c, costs, &rows);
+        if (roles.async[c.id().value] == 0 && roles.fusion[c.id().value] == 0) Collect(c, costs, fused, &rows);
       }
       Write(flags, part, module, rows, &out, &json);
     });
@@ -168,7 +178,8 @@ InspectCommand AddCollectivesCommand(CLI::App* app) {
       "Notes:\n"
       "  Bytes are those of the operands on one device. A collective overlaps what is\n"
       "  between its start and its end in the order of the text, which is the\n"
-      "  schedule of a scheduled module.\n\n"
+      "  schedule of a scheduled module. Collectives in fusions are listed with the\n"
+      "  fusion: an all-reduce of which a device keeps its part as a reduce-scatter.\n\n"
       "Examples:\n"
       "  hlo-inspect collectives module.hlo\n"
       "  hlo-opt --passes=tpu module.hlo | hlo-inspect collectives\n"

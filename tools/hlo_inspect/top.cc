@@ -83,6 +83,7 @@ std::optional<Table> TimesOf(const TopFlags& flags, const InputPart& part, const
   options.topology = *topology;
   Table table;
   table.compiled = std::make_unique<Module>(module.Clone());
+  if (tpu::IsCompiledForOtherDevice(module)) diagnostics->ShowWarning(part.label(), tpu::kCompiledAgain);
   if (const absl::Status s = tpu::Compile(options, "tpu", table.compiled.get()); !s.ok()) {
     diagnostics->ShowError(part.label(), std::string(s.message()), kRejected);
     return std::nullopt;

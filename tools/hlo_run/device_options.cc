@@ -70,7 +70,9 @@ std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, c
 
 bool CompileFor(const SimulationFlags& flags, const tpu::SimulationOptions& options, Module* module,
                 DiagnosticSink* warnings, cli::DiagnosticReporter* diagnostics) {
-  if (flags.pipeline.empty() || module->header().is_scheduled) return true;
+  if (flags.pipeline.empty()) return true;
+  const bool again = tpu::IsCompiledForOtherDevice(*module);
+  if (module->header().is_scheduled && !again) return true;
   absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(flags.pipeline);
   if (!pipeline.ok()) {
     diagnostics->ShowError("--pipeline", std::string(pipeline.status().message()), cli::kUsage);
@@ -87,6 +89,12 @@ bool CompileFor(const SimulationFlags& flags, const tpu::SimulationOptions& opti
   PrintIr printer({.before = {}, .after = matches, .changes = PrintIr::Changes::kOff},
                   [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); });
   PassInstrumentation* const instruments[] = {&printer};
+  if (again) {
+    if (const absl::Status s = tpu::RemoveCompilation(module); !s.ok()) {
+      diagnostics->ShowError(module->name(), std::string(s.message()), cli::kRejected);
+      return false;
+    }
+  }
   PipelineOptions passes = {.context = tpu::PassContextFor(options, *module)};
   passes.context.diagnostics = warnings;
   const int64_t partitions = module->header().num_partitions;

@@ -16,9 +16,10 @@ namespace hlokit::run {
 std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, const Module& module,
                                                  cli::DiagnosticReporter* diagnostics);
 
-// Runs the passes of --pipeline over a module without a schedule; a scheduled module is compiled already. Prints the
-// module after the passes of --print-after. Returns false after an error, which is printed. `warnings`: gets those of
-// the passes, and the error if the module cannot be partitioned; may be null.
+// Runs the passes of --pipeline over a module without a schedule, or with one for another device, which is removed;
+// other scheduled modules are compiled already. Prints the module after the passes of --print-after. Returns false
+// after an error, which is printed. `warnings`: gets those of the passes, and the error if the module cannot be
+// partitioned; may be null.
 bool CompileFor(const SimulationFlags& flags, const tpu::SimulationOptions& options, Module* module,
                 DiagnosticSink* warnings, cli::DiagnosticReporter* diagnostics);
 

@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "interp/tpu/memory/memory_plan.h"
 #include "interp/tpu/report/number_text.h"
+#include "interp/tpu/timing/compile.h"
 #include "interp/tpu/timing/device_selection.h"
 #include "interp/tpu/timing/simulator.h"
 #include "ir/core/double_text.h"
@@ -89,7 +90,11 @@ bool Simulate(const SimulationFlags& flags, const std::string& what, const std::
   const std::unique_ptr<Module> module = Prepare(what, value, programs, family, &one, diagnostics);
   if (module == nullptr) return false;
   const std::optional<tpu::SimulationOptions> options = OptionsFor(one, *module, diagnostics);
-  if (!options || !CompileFor(one, *options, module.get(), nullptr, diagnostics)) return false;
+  if (!options) return false;
+  if (!one.pipeline.empty() && tpu::IsCompiledForOtherDevice(*module)) {
+    diagnostics->ShowWarning(StrCat(what, "=", value), tpu::kCompiledAgain);
+  }
+  if (!CompileFor(one, *options, module.get(), nullptr, diagnostics)) return false;
   const tpu::KernelPlan plan(*module);
   const tpu::Simulation simulation = tpu::Simulate(*module, plan, *options);
   const tpu::MemoryPlan memory = tpu::PlanMemory(options->machine, *module, plan, simulation.implicit_partitions);

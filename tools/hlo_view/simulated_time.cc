@@ -25,6 +25,7 @@ bool CompileAndTime(const std::string& device, Module* module, std::vector<doubl
   tpu::SimulationOptions options;
   options.machine = *machine;
   options.topology = *topology;
+  if (tpu::IsCompiledForOtherDevice(*module)) diagnostics->ShowWarning(module->name(), tpu::kCompiledAgain);
   if (const absl::Status s = tpu::Compile(options, "tpu", module); !s.ok()) {
     diagnostics->ShowError(module->name(), std::string(s.message()), cli::kRejected);
     return false;

@@ -5,13 +5,17 @@
 #include <iterator>
 
 #include "interp/exact/custom_calls/matrix_calls.h"
+#include "interp/exact/custom_calls/tpu_calls.h"
 #include "ir/core/str_cat.h"
 #include "ir/sharding/unpartitioned.h"
 
 namespace hlokit::interp {
 namespace {
 
-constexpr std::string_view kMarkers[] = {"LayoutConstraint",
+constexpr std::string_view kMarkers[] = {"AssumeGatherIndicesInBound",
+                                         "AssumeScatterIndicesInBound",
+                                         "GatherScatterIndicesBitpacked",
+                                         "LayoutConstraint",
                                          "MoveToDevice",
                                          "MoveToHost",
                                          "Pin",
@@ -49,6 +53,7 @@ std::string UnknownTargetMessage(std::string_view target, const CustomCallRegist
   }
   std::string message = StrCat("no function for custom-call target \"", target, "\"; there are TopK, xla.sdy.*");
   for (std::string_view call : MatrixCallTargets()) StrAppend(&message, ", ", call);
+  for (std::string_view call : TpuCallTargets()) StrAppend(&message, ", ", call);
   for (std::string_view marker : kMarkers) StrAppend(&message, ", ", marker);
   for (std::string_view nop : kNops) StrAppend(&message, ", ", nop);
   if (registry != nullptr) {

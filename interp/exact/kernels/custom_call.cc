@@ -14,6 +14,7 @@
 #include "interp/exact/custom_calls/custom_calls.h"
 #include "interp/exact/custom_calls/layout_constraints.h"
 #include "interp/exact/custom_calls/matrix_calls.h"
+#include "interp/exact/custom_calls/tpu_calls.h"
 #include "interp/exact/machine/run_context.h"
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
@@ -24,6 +25,7 @@ namespace {
 struct FunctionPlan : ThunkParams {
   const CustomCallFunction* registered = nullptr;
   MatrixCall matrix = nullptr;  // else
+  CustomCallFunction built_in;  // `registered` if nobody has registered another
   std::vector<Shape> operands;
   std::vector<Shape> results;
   std::string config;
@@ -54,9 +56,11 @@ void PrepareCustomCall(CompiledComputationBuilder& b) {
   const CustomCallRegistry* registry = b.program().options().custom_calls;
   const CustomCallFunction* registered = registry == nullptr ? nullptr : registry->Find(target);
   const MatrixCall matrix = FindMatrixCall(target);
-  if (registered != nullptr || matrix != nullptr) {
+  CustomCallFunction built_in = registered == nullptr ? TpuCallFor(instruction) : CustomCallFunction();
+  if (registered != nullptr || matrix != nullptr || built_in != nullptr) {
     auto plan = std::make_unique<FunctionPlan>();
-    plan->registered = registered;
+    plan->built_in = std::move(built_in);
+    plan->registered = plan->built_in != nullptr ? &plan->built_in : registered;
     plan->matrix = matrix;
     plan->config = std::string(instruction.string_attr(Attr::kBackendConfig));
     std::vector<View> views;

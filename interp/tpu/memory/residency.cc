@@ -29,8 +29,6 @@ double BytesOf(const TpuTarget& target, Shape shape) {
   return static_cast<double>(PaddedBytes(target.machine, shape)) / target.parts;
 }
 
-bool IsInVmem(Shape array) { return MemorySpaceOf(array) == kVectorMemorySpace; }
-
 // Returns the get-tuple-elements of `tuple` by index, without indices that are read twice. Returns none if the tuple
 // has any other use.
 std::vector<Instruction> TakenFrom(Instruction tuple) {
@@ -95,10 +93,10 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
       const Instruction start = module.instruction(plan.steps[s].root);
       for (Instruction operand : start.operands()) {
         const Instruction value = ValueOf(operand);
-        if (IsInVmem(value.shape())) add_access(value.id(), s);
+        if (IsOnChip(target.machine, value.shape())) add_access(value.id(), s);
       }
       for (Instruction done : start.users()) {
-        if (done.opcode() == Opcode::kCopyDone && IsInVmem(done.shape())) add_access(done.id(), s);
+        if (done.opcode() == Opcode::kCopyDone && IsOnChip(target.machine, done.shape())) add_access(done.id(), s);
       }
     }
     // The source of an asynchronous copy is live until its copy-done.
@@ -106,7 +104,7 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
       const Instruction done = module.instruction(plan.steps[s].root);
       if (done.opcode() == Opcode::kCopyDone && done.operand(0).opcode() == Opcode::kCopyStart) {
         const Instruction value = ValueOf(done.operand(0).operand(0));
-        if (IsInVmem(value.shape())) add_access(value.id(), s);
+        if (IsOnChip(target.machine, value.shape())) add_access(value.id(), s);
       }
     }
     for (const MemoryAccess& access : works[s].reads) {
@@ -120,7 +118,7 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
     }
     for (const MemoryAccess& access : works[s].writes) {
       const Instruction written = module.instruction(access.value);
-      if (IsInVmem(written.shape())) {
+      if (IsOnChip(target.machine, written.shape())) {
         // In-place updates share the interval of the updated operand.
         for (int64_t k = 0; k < written.operand_count(); ++k) {
           const auto found = position.find(ValueOf(written.operand(k)).id().value);
@@ -175,7 +173,7 @@ std::vector<double> ReservedByCallers(const Module& module, const TpuTarget& tar
         const bool leaves = i.opcode() == Opcode::kCopyStart || i.opcode() == Opcode::kCopyDone;
         if (IsAlias(i) || leaves || IsUpdatedInPlaceBy(i.operand(k), i, k)) array = read;
       }
-      if (array == kNoArray && IsInVmem(i.shape())) {
+      if (array == kNoArray && IsOnChip(target.machine, i.shape())) {
         array = static_cast<uint32_t>(arrays.size());
         const double bytes = BytesOf(target, i.shape());
         // The destination of a copy is allocated from its copy-start.

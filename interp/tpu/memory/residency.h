@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Determines which arrays of a computation are in vector memory while it runs: those whose layouts have memory space 1.
+// Determines which arrays of a computation are in vector memory while it runs: those whose layouts have memory space 1,
+// or 3, the common memory of chips that have one, which counts as vector memory.
 #ifndef HLOKIT_INTERP_TPU_MEMORY_RESIDENCY_H_
 #define HLOKIT_INTERP_TPU_MEMORY_RESIDENCY_H_
 

@@ -12,7 +12,17 @@ namespace hlokit::tpu {
 
 namespace {
 
-ScheduleUnitKind KindOf(Instruction i) {
+ScheduleUnitKind KindOf(Instruction i, CollectiveRole role) {
+  switch (role) {
+    case CollectiveRole::kWhole:
+    case CollectiveRole::kStart:
+      return ScheduleUnitKind::kCollective;
+    case CollectiveRole::kDone:
+      return ScheduleUnitKind::kDone;
+    case CollectiveRole::kNone:
+    case CollectiveRole::kCarrier:
+      break;
+  }
   switch (ClassOf(AsyncWrappedInstruction(i).opcode())) {
     case OpClass::kCollective:
       return ScheduleUnitKind::kCollective;
@@ -47,13 +57,14 @@ ScheduleUnitKind KindOf(Instruction i) {
 KernelPlan::KernelPlan(const Module& module)
     : plan_of_(module.computation_id_bound(), -1), step_of_(module.instruction_id_bound(), ComputationPlan::kNoStep) {
   const CallGraph calls(module);
+  const FusedCollectives fused(module);
   for (ComputationId id : calls.PostOrder()) {
     const Computation computation = module.computation(id);
-    if (calls.IsLive(computation) && calls.IsSequential(computation)) Plan(computation);
+    if (calls.IsLive(computation) && calls.IsSequential(computation)) Plan(computation, fused);
   }
 }
 
-void KernelPlan::Plan(Computation computation) {
+void KernelPlan::Plan(Computation computation, const FusedCollectives& fused) {
   ComputationPlan plan;
   plan.computation = computation.id();
   std::vector<Instruction> open;
@@ -68,16 +79,30 @@ void KernelPlan::Plan(Computation computation) {
     while (!open.empty()) {
       const Instruction value = ValueOf(open.back());
       open.pop_back();
-      if (ClassOf(value.opcode()) == OpClass::kTuple || value.opcode() == Opcode::kGetTupleElement) {
+      const bool forwards = ClassOf(value.opcode()) == OpClass::kTuple || value.opcode() == Opcode::kGetTupleElement;
+      if (forwards || IsConcatBitcast(value)) {
         if (!tuples.insert(value.id().value).second) continue;
         for (Instruction operand : value.operands()) open.push_back(operand);
         continue;
       }
       if (const uint32_t source = step_of_[value.id().value]; source != ComputationPlan::kNoStep) inputs.insert(source);
     }
+    const FusedCollective& role = fused.Of(i);
+    if (role.start.valid()) {
+      // What runs while a collective is in flight does not wait for it; its end does.
+      const uint32_t start = step_of_[role.start.value];
+      inputs.erase(start);
+      if (role.role == CollectiveRole::kDone && start != ComputationPlan::kNoStep) inputs.insert(start);
+    }
     step_of_[i.id().value] = s;
-    ScheduleUnit& step = plan.steps.emplace_back(ScheduleUnit{KindOf(i), i.id(), {inputs.begin(), inputs.end()}});
+    ScheduleUnit& step = plan.steps.emplace_back(
+        ScheduleUnit{.kind = KindOf(i, role.role), .root = i.id(), .inputs = {inputs.begin(), inputs.end()}});
     std::sort(step.inputs.begin(), step.inputs.end());
+    step.starts = HasTrait(i.opcode(), kStartsAsync) || role.role == CollectiveRole::kStart;
+    step.scatters = role.scatters;
+    if (step.kind == ScheduleUnitKind::kCollective) {
+      step.collective = role.collectives.empty() ? AsyncWrappedInstruction(i).id() : role.collectives[0];
+    }
   }
   plan_of_[computation.id().value] = static_cast<int64_t>(computations_.size());
   computations_.push_back(std::move(plan));

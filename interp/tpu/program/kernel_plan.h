@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "ir/graph/module.h"
+#include "passes/target/fused_collectives.h"
 
 namespace hlokit::tpu {
 
 enum class ScheduleUnitKind : uint8_t {
   kKernel,      // runs on the core
-  kCollective,  // runs on the interconnect
+  kCollective,  // runs on the interconnect; a fusion with a collective also on the core, at the same time
   kCopy,        // asynchronous copy
   kHost,        // infeed, outfeed, send, recv
   kDone,        // waits for the operation that its operand started
@@ -26,8 +27,11 @@ enum class ScheduleUnitKind : uint8_t {
 // An instruction that takes time on the device.
 struct ScheduleUnit {
   ScheduleUnitKind kind = ScheduleUnitKind::kKernel;
-  InstructionId root;            // the kernel, which may be a fusion, or the start of a transfer or loop
-  std::vector<uint32_t> inputs;  // the steps it depends on, without duplicates, ascending
+  InstructionId root;             // the kernel, which may be a fusion, or the start of a transfer or loop
+  std::vector<uint32_t> inputs;   // the steps it depends on, without duplicates, ascending
+  InstructionId collective = {};  // of a collective: the first one, which may be in the fusion `root`
+  bool starts = false;            // only starts an asynchronous operation
+  bool scatters = false;          // the collective is an all-reduce that is run as a reduce-scatter
 };
 
 struct ComputationPlan {
@@ -49,7 +53,7 @@ class KernelPlan {
   uint32_t StepOf(InstructionId id) const { return step_of_[id.value]; }
 
  private:
-  void Plan(Computation computation);
+  void Plan(Computation computation, const FusedCollectives& fused);
 
   std::vector<ComputationPlan> computations_;
   std::vector<int64_t> plan_of_;

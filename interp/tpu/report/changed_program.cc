@@ -7,8 +7,11 @@
 namespace hlokit::tpu {
 
 ChangedProgram CompileAndSimulate(const ReportInput& input, Module changed, const SimulationOptions& options) {
-  // Passes leave a module that they cannot compile unchanged.
-  Compile(options, input.pipeline, &changed).IgnoreError();
+  // Passes leave a module that they cannot compile unchanged. A schedule of a pipeline that assigns no tiles is as good
+  // as that of the program.
+  if (!changed.header().is_scheduled || !IsCompiledForOtherDevice(input.module)) {
+    Compile(options, input.pipeline, &changed).IgnoreError();
+  }
   const KernelPlan plan(changed);
   ChangedProgram result;
   result.simulation = Simulate(changed, plan, options);

@@ -10,10 +10,12 @@
 #include "interp/tpu/report/memory_report.h"
 #include "interp/tpu/report/number_text.h"
 #include "interp/tpu/report/uncertainty.h"
+#include "interp/tpu/timing/compile.h"
 #include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
 #include "passes/target/aliases.h"
+#include "passes/target/fused_collectives.h"
 #include "passes/target/op_class.h"
 
 namespace hlokit::tpu {
@@ -98,6 +100,7 @@ std::string_view CategoryOf(const Module& module, const OpRow& row) {
   const Instruction i = module.instruction(row.name);
   switch (row.kind) {
     case ScheduleUnitKind::kCollective:
+      if (i.opcode() == Opcode::kFusion) return NameOfCollective(module.instruction(row.collective), row.scatters);
       return ToString(AsyncWrappedInstruction(i).opcode());
     case ScheduleUnitKind::kCopy:
       return "copy";
@@ -165,14 +168,25 @@ Json UncertaintyJson(const Uncertainty& uncertainty) {
 
 }  // namespace
 
+std::string_view NoteOfCompilation(const ReportInput& input) {
+  const bool again = input.source != nullptr && !input.pipeline.empty() && IsCompiledForOtherDevice(*input.source);
+  return again ? kCompiledAgain : std::string_view();
+}
+
 void PrintReport(const ReportInput& input, size_t top, bool memory_details, TextWriter* out) {
   const Simulation& s = input.simulation;
   const DeviceDescription& machine = input.options.machine;
-  *out << "module " << input.module.name() << " on " << DeviceToString(input) << "\n\n";
+  *out << "module " << input.module.name() << " on " << DeviceToString(input) << "\n";
+  if (const std::string_view note = NoteOfCompilation(input); !note.empty()) *out << note << "\n";
+  *out << "\n";
   *out << "step time    " << FormatSeconds(s.step_seconds) << ", bound by " << ToString(s.bound) << "\n";
   const Uncertainty uncertainty = UncertaintyOf(machine, s);
   *out << "device time  " << FormatSeconds(s.device_seconds) << " \u00b1 " << FormatFixed(100 * uncertainty.relative, 0)
        << " %: core busy " << FormatSeconds(s.core_busy) << ", stalled " << FormatSeconds(s.stall) << "\n";
+  if (s.prefetches > 0) {
+    *out << "first run    " << FormatSeconds(s.first_run_seconds) << ": waits for " << s.prefetches
+         << (s.prefetches == 1 ? " copy" : " copies") << " that a run starts for the next one\n";
+  }
   PrintUncertainty(uncertainty, out);
   *out << "operations   " << FormatSignificant(s.flops / 1e9) << " GFLOP, "
        << FormatSignificant(Share(s.flops, s.device_seconds) / 1e12) << " TFLOP/s, "
@@ -241,6 +255,7 @@ std::string ReportJson(const ReportInput& input, bool memory_details) {
   json["devices"] = input.options.topology.Chips() * machine.devices_per_chip();
   json["step_time_us"] = ToMicroseconds(s.step_seconds);
   json["device_time_us"] = ToMicroseconds(s.device_seconds);
+  if (s.prefetches > 0) json["first_run_us"] = ToMicroseconds(s.first_run_seconds);
   json["bound_by"] = std::string(ToString(s.bound));
   json["uncertainty"] = UncertaintyJson(UncertaintyOf(machine, s));
   json["core_busy_us"] = ToMicroseconds(s.core_busy);
@@ -261,6 +276,7 @@ std::string ReportJson(const ReportInput& input, bool memory_details) {
   Json missing = Json::array();
   for (const auto& [what, count] : s.unmodeled) missing.push_back({{"what", Ascii(what)}, {"count", count}});
   json["unmodeled"] = std::move(missing);
+  if (const std::string_view note = NoteOfCompilation(input); !note.empty()) json["note"] = std::string(note);
   Json categories = Json::array();
   for (const auto& [name, t] : ByCategory(input)) {
     categories.push_back({{"category", name},

@@ -24,6 +24,9 @@ struct ReportInput {
   std::string_view pipeline = {};
 };
 
+// Returns a note on a program that was compiled for another device and has been compiled again, or "".
+std::string_view NoteOfCompilation(const ReportInput& input);
+
 // Prints the step time and its breakdown, memory, and the `top` longest rows. `memory_details`: lists live arrays at
 // the peak also if the program fits, and changes that lower it.
 void PrintReport(const ReportInput& input, size_t top, bool memory_details, TextWriter* out);

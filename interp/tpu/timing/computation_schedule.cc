@@ -53,7 +53,9 @@ class Scheduler {
     works_.resize(plan_.steps.size());
     for (size_t s = 0; s < works_.size(); ++s) {
       const ScheduleUnit& step = plan_.steps[s];
-      if (step.kind != ScheduleUnitKind::kKernel) continue;
+      const bool fused = step.kind == ScheduleUnitKind::kCollective && step.root != step.collective && !step.starts &&
+                         RootOf(static_cast<uint32_t>(s)).opcode() == Opcode::kFusion;
+      if (step.kind != ScheduleUnitKind::kKernel && !fused) continue;
       works_[s] = context_.model.KernelCostOf(module_.instruction(step.root));
       if (!works_[s].opaque) continue;
       ++(*context_.missing)[StrCat("work of custom call ",
@@ -130,6 +132,26 @@ class Scheduler {
     free = time->start + OccupancyOf(*time);
   }
 
+  // Sets `time` of a kernel while others use `contended` bytes a second of HBM. Returns the prefetched bytes it used.
+  double RunKernel(uint32_t s, double contended, OpTime* time) {
+    return context_.model.Kernel(works_[s],
+                                 {.in_vmem = [&](InstructionId value) { return residency_.PartOf(value); },
+                                  .prefetchable = [&](InstructionId value) { return IsPrefetchable(value, s); },
+                                  .prefetched = fetched_,
+                                  .contended = contended},
+                                 time);
+  }
+
+  // Sets `time` of a collective, and for one in a fusion the core's work at the same time.
+  void RunCollective(uint32_t s, StepTime* time) {
+    context_.model.Collective(RootOf(s), time);
+    if (plan_.steps[s].starts || RootOf(s).opcode() != Opcode::kFusion) return;
+    OpTime kernel;
+    RunKernel(s, 0, &kernel);
+    time->kernel_time = kernel.duration;
+    CostModel::AddKernel(kernel, time);
+  }
+
   // Starts a step on a resource other than the core no earlier than `at`. Returns the time at which its results are
   // ready.
   double RunOffCore(uint32_t s, double at) {
@@ -138,12 +160,12 @@ class Scheduler {
     time.start = at;
     switch (step.kind) {
       case ScheduleUnitKind::kCollective: {
-        context_.model.Collective(RootOf(s), &time);
+        RunCollective(s, &time);
         for (size_t link = 0; link < kLinkGroups; ++link) {
           if (time.link_mask >> link & 1) time.start = std::max(time.start, link_free_[link]);
         }
         for (size_t link = 0; link < kLinkGroups; ++link) {
-          if (time.link_mask >> link & 1) link_free_[link] = time.start + time.duration;
+          if (time.link_mask >> link & 1) link_free_[link] = time.start + time.link_time;
         }
         if (time.hbm_bytes > 0 && time.duration > 0) {
           in_flight_.push_back({time.start, time.start + time.duration, time.hbm_bytes / time.duration});
@@ -154,6 +176,10 @@ class Scheduler {
       case ScheduleUnitKind::kCopy:
       case ScheduleUnitKind::kHost:
         context_.model.Copy(RootOf(s), &time);
+        if (IsCopiedBefore(s)) {
+          time.start = at - time.duration;
+          break;
+        }
         TakeHbm(core_, &time);
         ReserveDma(at, &time);
         break;
@@ -170,6 +196,9 @@ class Scheduler {
     return time.start + time.duration;
   }
 
+  // Returns true for a copy that the run before has started, at its end: its result is there from the begin.
+  bool IsCopiedBefore(uint32_t s) const { return !context_.first_run && IsCrossProgramPrefetch(RootOf(s)); }
+
   // Runs a step on the core once its operands are ready. Returns the time at which it ends.
   double RunOnCore(uint32_t s, double ready) {
     const ScheduleUnit& step = plan_.steps[s];
@@ -177,16 +206,10 @@ class Scheduler {
     time.start = std::max(core_, ready);
     time.stall = time.start - core_;
     if (step.kind == ScheduleUnitKind::kKernel) {
-      const auto run = [&](double contended) {
-        return context_.model.Kernel(works_[s],
-                                     {.in_vmem = [&](InstructionId value) { return residency_.PartOf(value); },
-                                      .prefetchable = [&](InstructionId value) { return IsPrefetchable(value, s); },
-                                      .prefetched = fetched_,
-                                      .contended = contended},
-                                     &time);
-      };
-      double used = run(0);
-      if (const double contended = HbmRateInFlight(time.start, time.duration); contended > 0) used = run(contended);
+      double used = RunKernel(s, 0, &time);
+      if (const double contended = HbmRateInFlight(time.start, time.duration); contended > 0) {
+        used = RunKernel(s, contended, &time);
+      }
       TakeHbm(time.start, &time);
       result_.core_busy += time.duration;
       const double idle = std::max(time.duration - time.times[static_cast<size_t>(Resource::kHbm)], 0.0) + time.stall;
@@ -271,12 +294,14 @@ class Scheduler {
         continue;
       }
       // The start of an asynchronous step takes no core time; the core blocks on synchronous steps and on dones.
-      const bool starts = HasTrait(RootOf(s).opcode(), kStartsAsync);
+      const bool starts = step.starts;
       const double ended = RunOffCore(s, starts ? core_ : at);
       end_ = std::max(end_, ended);
       if (starts) continue;
-      result_.stall += ended - core_;
-      result_.steps[s].stall = ended - core_;
+      const double busy = result_.steps[s].kernel_time;
+      result_.core_busy += busy;
+      result_.steps[s].stall = std::max(ended - core_ - busy, 0.0);
+      result_.stall += result_.steps[s].stall;
       core_ = ended;
     }
   }
@@ -349,6 +374,11 @@ class Scheduler {
 };
 
 }  // namespace
+
+bool IsCrossProgramPrefetch(Instruction copy) {
+  return copy.opcode() == Opcode::kCopyStart && copy.has(Attr::kCrossProgramPrefetchIndex) &&
+         copy.module().computation(copy.record().parent).is_entry();
+}
 
 bool IsOffCore(const ScheduleUnit& step, Instruction name) {
   return step.kind == ScheduleUnitKind::kCollective || step.kind == ScheduleUnitKind::kCopy ||

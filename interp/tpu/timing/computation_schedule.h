@@ -27,7 +27,12 @@ struct ScheduleContext {
   HbmBudget hbm{};                                    // of each computation, at most
   double initial_hbm = 0;                             // bytes of it at the begin of the program
   const std::vector<double>* runs = nullptr;          // by computation of the plan: runs, if `hbm` is limited
+  bool first_run = false;                             // no run before has started cross-program prefetches
 };
+
+// Returns true for copies of the entry that compilers start at the end of a run for the next one. Only the first run
+// waits for them.
+bool IsCrossProgramPrefetch(Instruction copy);
 
 // Returns true for steps that run concurrently with the core: collectives, copies, transfers, asynchronous calls.
 bool IsOffCore(const ScheduleUnit& step, Instruction name);

@@ -58,6 +58,18 @@ struct DeviceTimelines {
   }
 };
 
+// What a run, or a part of one, adds up.
+struct RunTotals {
+  std::vector<DeviceTimeBreakdown> shares;  // by device
+  std::vector<CollectiveTotals> kinds;
+  // Returns a copy without the waits by device.
+  RunTotals WithoutWaits() const;
+  // Returns the increase since `before`, without waits by device.
+  RunTotals Since(const RunTotals& before) const;
+  // Adds totals without waits by device. Requires: all kinds of `added`, in the same order.
+  void Add(const RunTotals& added);
+};
+
 // Adds `more` times the increase from `before` to `*now`.
 void Extrapolate(const DeviceTimeBreakdown& before, double more, DeviceTimeBreakdown* now);
 void Extrapolate(const CollectiveTotals& before, double more, CollectiveTotals* now);

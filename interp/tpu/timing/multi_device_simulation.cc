@@ -10,62 +10,17 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "interp/tpu/timing/computation_schedule.h"
 #include "interp/tpu/timing/device_groups.h"
+#include "interp/tpu/timing/device_run_state.h"
 #include "interp/tpu/timing/device_speeds.h"
-#include "passes/target/aliases.h"
 
 namespace hlokit::tpu {
 
 namespace {
 
-constexpr uint32_t kNone = 0xffffffffu;
 constexpr size_t kMaxDevicesWithWaits = 1024;  // up to which each device's waits are kept by device
-
-// State of an off-core step on each device, until its last use.
-struct AsyncState {
-  std::vector<double> issue;   // the step's inputs are ready on the device
-  std::vector<double> arrive;  // the step's inputs are ready on all devices of its group
-  std::vector<double> end;     // its results are ready
-  std::vector<uint32_t> last;  // the device of the group that arrives last
-};
-
-// Properties shared by all runs of a computation.
-struct PlanFacts {
-  std::vector<uint8_t> off_core;              // by step
-  std::vector<uint8_t> starts;                // by step: asynchronous, does not block the core
-  std::vector<uint32_t> last_use;             // by step: its last user
-  std::vector<const DeviceGroupSet*> groups;  // by step, of collectives
-  std::vector<uint32_t> kind;                 // by step, of collectives: index into the totals
-  bool known = false;
-};
-
-// Totals that loops extrapolate.
-struct Sums {
-  std::vector<DeviceTimeBreakdown> shares;
-  std::vector<CollectiveTotals> kinds;
-};
-
-// A run of a computation in progress; for a loop, one iteration.
-struct Frame {
-  size_t plan = 0;
-  size_t next = 0;               // index of the next step
-  uint32_t caller_step = kNone;  // in the plan of the caller's frame
-  bool loop = false;
-  double iterations_left = 0;  // after this iteration
-  double iterations_done = 0;
-  double condition = 0;                          // seconds before each iteration and after the last
-  std::vector<double> entered;                   // core times at the start of the first iteration
-  std::vector<std::unique_ptr<AsyncState>> off;  // by step
-  std::array<std::vector<double>, kLinkGroups> link_free;
-  std::vector<double> copy_free;
-  std::vector<double> host_free;
-  std::vector<double> tail_end;  // latest end of any off-core step
-  std::vector<uint32_t> tail;    // that step
-  std::unique_ptr<Sums> at_entry;
-  double suppressed_from = -1;  // on the first device: when the events of its iterations began to be suppressed
-  double suppressed_iterations = 0;
-};
 
 class MultiDeviceSimulator {
  public:
@@ -138,20 +93,16 @@ class MultiDeviceSimulator {
       const Instruction root = module_.instruction(steps[s].root);
       for (uint32_t input : steps[s].inputs) facts.last_use[input] = s;
       facts.off_core[s] = IsOffCore(steps[s], root) ? 1 : 0;
-      facts.starts[s] = HasTrait(root.opcode(), kStartsAsync) ? 1 : 0;
+      facts.starts[s] = steps[s].starts ? 1 : 0;
       if (steps[s].kind != ScheduleUnitKind::kCollective) continue;
-      facts.kind[s] = KindOf(AsyncWrappedInstruction(root));
-      if (!alike_) facts.groups[s] = &table_.GroupsOf(AsyncWrappedInstruction(root));
+      const Instruction collective = module_.instruction(steps[s].collective);
+      facts.kind[s] = KindOf(NameOfCollective(collective, steps[s].scatters));
+      if (!alike_) facts.groups[s] = &table_.GroupsOf(collective);
     }
     return facts;
   }
 
-  uint32_t KindOf(Instruction collective) {
-    std::string_view text = ToString(collective.opcode());
-    constexpr std::string_view kStart = "-start";
-    if (text.size() > kStart.size() && text.substr(text.size() - kStart.size()) == kStart) {
-      text.remove_suffix(kStart.size());
-    }
+  uint32_t KindOf(std::string_view text) {
     for (size_t k = 0; k < sums_.kinds.size(); ++k) {
       if (sums_.kinds[k].kind == text) return static_cast<uint32_t>(k);
     }
@@ -173,10 +124,11 @@ class MultiDeviceSimulator {
     frame.off.resize(plan_.computations()[plan].steps.size());
     // Registers the kinds of collectives first, so that the saved sums contain each kind.
     FactsOf(plan);
-    if (frame.loop) {
-      frame.at_entry = std::make_unique<Sums>(sums_);
-      RunConditions(frame);
+    const bool again = caller_step != kNone && added_.contains(KeyOf(frames_[frames_.size() - 2]->plan, caller_step));
+    if (frame.loop || (caller_step != kNone && !again)) {
+      frame.at_entry = std::make_unique<RunTotals>(frame.loop ? sums_ : sums_.WithoutWaits());
     }
+    if (frame.loop) RunConditions(frame);
     BeginIteration(&frame);
     return &frame;
   }
@@ -234,7 +186,7 @@ class MultiDeviceSimulator {
   // Extrapolates the remaining iterations from those that ran.
   void SkipIterations(Frame* frame) {
     const double more = frame->iterations_left / frame->iterations_done;
-    const Sums& before = *frame->at_entry;
+    const RunTotals& before = *frame->at_entry;
     if (!alike_) result_.scaled = true;
     for (size_t d = 0; d < n_; ++d) {
       Extrapolate(before.shares[d], more, &sums_.shares[d]);
@@ -254,11 +206,38 @@ class MultiDeviceSimulator {
                .duration = core_[0] - frame->suppressed_from,
                .skipped_iterations = static_cast<int64_t>(std::min(frame->suppressed_iterations, 9e18))});
     }
-    if (frame->caller_step == kNone || alike_) return;
+    if (frame->caller_step == kNone) return;
     const Frame& caller = *frames_.back();
+    if (frame->at_entry != nullptr) Remember(caller.plan, *frame);
+    if (alike_) return;
     for (size_t d = 0; d < shown_; ++d) {
       ShowStep(d, caller, frame->caller_step, frame->entered[d], core_[d] - frame->entered[d]);
     }
+  }
+
+  // ---- calls that ran before ----
+
+  static uint64_t KeyOf(size_t plan, uint32_t step) { return uint64_t{plan} << 32 | step; }
+
+  // Keeps what a call or loop added, for when the same one runs again.
+  void Remember(size_t caller, const Frame& frame) {
+    Added& added = added_[KeyOf(caller, frame.caller_step)];
+    added.totals = sums_.Since(*frame.at_entry);
+    added.seconds.resize(n_);
+    for (size_t d = 0; d < n_; ++d) added.seconds[d] = core_[d] - frame.entered[d];
+  }
+
+  // Adds what a call or loop added before, instead of running it: on homogeneous devices it takes the same time, on
+  // others, with more events than are simulated, a similar one. Returns false if it must run. Calls of calls would run
+  // exponentially often.
+  bool RunsAsBefore(const Frame& frame, uint32_t s, bool showing) {
+    if (alike_ ? shown_ > 0 && showing && Showing() : result_.events <= multi_device_options_.max_events) return false;
+    const auto found = added_.find(KeyOf(frame.plan, s));
+    if (found == added_.end()) return false;
+    if (!alike_) result_.scaled = true;
+    sums_.Add(found->second.totals);
+    for (size_t d = 0; d < n_; ++d) core_[d] += found->second.seconds[d];
+    return true;
   }
 
   // ---- stalls ----
@@ -361,6 +340,7 @@ class MultiDeviceSimulator {
       for (size_t d = 0; d < shown_; ++d) ShowStep(d, frame, s, core_[d], time.duration);
     }
     if (shown_ > 0 && !showing) SuppressEvents();
+    if (RunsAsBefore(frame, s, showing)) return true;
     if (step.kind == ScheduleUnitKind::kLoop) {
       const int64_t body = PlanOf(i.computation_attr(Attr::kBody));
       const int64_t condition = PlanOf(i.computation_attr(Attr::kCondition));
@@ -411,7 +391,8 @@ class MultiDeviceSimulator {
         break;
       case ScheduleUnitKind::kCopy:
       case ScheduleUnitKind::kHost:
-        Transfer(frame, s, time, &off);
+        // The run before has started a cross-program prefetch.
+        if (!IsCrossProgramPrefetch(module_.instruction(step.root))) Transfer(frame, s, time, &off);
         break;
       case ScheduleUnitKind::kCall:
         if (OverHostLink(time)) Transfer(frame, s, time, &off);
@@ -438,6 +419,13 @@ class MultiDeviceSimulator {
       frame->tail.assign(n_, kNone);
     }
     for (size_t d = 0; d < n_; ++d) {
+      if (time.kernel_time > 0 && holds) {
+        // The work of a fusion while its collective is in flight.
+        const double kernel = time.kernel_time * Factor(d);
+        Show(d, {.line = TimelineLine::kOps, .start = core_[d], .duration = kernel, .step = &time, .name = step.root});
+        Compute(d, kernel);
+        off.end[d] = std::max(off.end[d], core_[d]);
+      }
       if (holds && off.end[d] > core_[d]) {
         ShowWait(d, *frame, s, s, core_[d], off.end[d] - core_[d]);
         WaitFor(*frame, d, s, off.end[d]);
@@ -475,7 +463,7 @@ class MultiDeviceSimulator {
     }
     totals.runs += static_cast<double>(n_);
     totals.bytes += time.wire_bytes * static_cast<double>(n_);
-    totals.seconds += time.duration * static_cast<double>(n_);
+    totals.seconds += time.link_time * static_cast<double>(n_);
     totals.ideal += time.ideal * static_cast<double>(n_);
   }
 
@@ -494,16 +482,16 @@ class MultiDeviceSimulator {
       if (!(time.link_mask >> link & 1)) continue;
       for (size_t k = 0; k < count; ++k) start = std::max(start, frame.link_free[link][members[k]]);
     }
-    const double done = start + time.duration;
+    const double done = start + time.link_time;
     for (size_t k = 0; k < count; ++k) {
       const size_t d = members[k];
       if (off->last[d] == kNone || arrive > off->arrive[d]) off->last[d] = last;
       off->arrive[d] = std::max(off->arrive[d], arrive);
       off->end[d] = std::max(off->end[d], done);
       (*busy_until)[d] = done;
-      sums_.shares[d].communication += time.duration * part;
+      sums_.shares[d].communication += time.link_time * part;
       // For a permute shows the receiving device only.
-      if (part == 1 || k == 0) ShowStep(d, frame, s, start, time.duration, off->issue[d]);
+      if (part == 1 || k == 0) ShowStep(d, frame, s, start, time.link_time, off->issue[d]);
     }
   }
 
@@ -579,13 +567,20 @@ class MultiDeviceSimulator {
   const bool alike_;
   const size_t n_;  // simulated devices
   const DeviceSpeeds speeds_;
+  // What a call or loop added when it ran last.
+  struct Added {
+    RunTotals totals;
+    std::vector<double> seconds;  // by device
+  };
+  absl::flat_hash_map<uint64_t, Added> added_;  // by plan and step
+
   size_t shown_ = 0;         // devices with events
   size_t events_shown_ = 0;  // steps and iterations on each, including those without an event
   uint64_t draw_ = 0;
   std::vector<double> core_;  // by device: when it is free
   std::vector<PlanFacts> facts_;
   std::vector<std::unique_ptr<Frame>> frames_;
-  Sums sums_;
+  RunTotals sums_;
   DeviceTimelines result_;
 };
 

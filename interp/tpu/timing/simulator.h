@@ -36,10 +36,11 @@ inline TpuTarget TargetOf(const SimulationOptions& options, const Module& module
 }
 
 struct StepTime : OpTime {
-  double start = 0;       // since the start of its computation
-  double stall = 0;       // core stall before the start, for operands from other resources
-  double trip_count = 1;  // for loops
-  ComputationId branch;   // for conditionals and calls: the computation that runs
+  double start = 0;        // since the start of its computation
+  double stall = 0;        // core stall before the start, for operands from other resources
+  double trip_count = 1;   // for loops
+  double kernel_time = 0;  // for a collective in a fusion: the core's part of the duration
+  ComputationId branch;    // for conditionals and calls: the computation that runs
   bool on_core = true;
 };
 
@@ -74,6 +75,8 @@ struct OpRow {
   double stall = 0;
   Resource bound = Resource::kOverhead;
   ScheduleUnitKind kind = ScheduleUnitKind::kKernel;
+  InstructionId collective = {};  // as in ScheduleUnit
+  bool scatters = false;
   double flops = 0;
   double hbm_bytes = 0;
   double wire_bytes = 0;
@@ -85,6 +88,8 @@ struct Simulation {
   std::vector<OpRow> rows;                    // longest first; for a device of nominal speed
   DeviceTimelines devices;
   double device_seconds = 0;             // until the last device finishes
+  double first_run_seconds = 0;          // device_seconds of the first run, if only it waits for prefetches; else 0
+  int64_t prefetches = 0;                // that a run starts for the next one
   double step_seconds = 0;               // including the host, with queued calls
   Resource bound = Resource::kOverhead;  // resource that bounds the step
   ResourceTimes busy{};

@@ -45,6 +45,7 @@ std::unique_ptr<mlir::Module> Exporter::Run() {
     out_->blocks[i].region = mlir::RegionId(i);
   }
   FindControlDependencies();
+  FindOutlined();
   absl::Status status = OpenFunction(module_.entry());
   Instruction at;
   while (status.ok() && !frames_.empty()) {
@@ -266,8 +267,12 @@ absl::Status Exporter::Step() {
   const std::vector<Computation> regions = RegionsOf(instruction);
   if (frames_.back().regions.size() < regions.size()) {
     const size_t index = frames_.back().regions.size();
-    if (options_.as_xla && functions_[regions[index].id().value].empty()) return OpenFunction(regions[index]);
-    return OpenRegion(instruction, regions[index], index);
+    if (options_.as_xla && functions_[regions[index].id().value].empty()) {
+      return OpenFunction(regions[index]);
+    }
+    if (outlined_[regions[index].id().value] == 0) return OpenRegion(instruction, regions[index], index);
+    if (functions_[regions[index].id().value].empty()) return OpenFunction(regions[index]);
+    return CallInRegion(instruction, regions[index], index);
   }
   const Computation called = regions.empty() ? CalledBy(instruction) : Computation();
   if (called.valid() && functions_[called.id().value].empty()) return OpenFunction(called);

@@ -57,6 +57,10 @@ class Exporter {
   absl::Status OpenNextFunction();
   absl::Status OpenRegion(Instruction instruction, Computation computation, size_t index);
   absl::Status CloseFrame();
+  // Decides which computations are functions that regions call (export_outlined.cc).
+  void FindOutlined();
+  // Makes a region of an instruction that calls the function of the computation.
+  absl::Status CallInRegion(Instruction instruction, Computation computation, size_t index);
   absl::Status AddFunction(const Frame& frame);
   // The computations that become regions of an instruction.
   std::vector<Computation> RegionsOf(Instruction instruction) const;
@@ -236,6 +240,7 @@ class Exporter {
   std::vector<Values> parts_;           // by InstructionId, of transfers: the arrays of the first element
   std::vector<uint8_t> futures_;        // by InstructionId: 1 for starts whose value is a future
   std::vector<std::string> functions_;  // by ComputationId: the name, once it is made
+  std::vector<uint8_t> outlined_;       // by ComputationId: 1 if regions of it call its function
   mlir::BlockId top_block_;
   std::vector<uint32_t> control_ids_;    // by InstructionId, from 1 on; empty if there are no control dependencies
   std::vector<uint8_t> ordered_;         // by InstructionId: 1 once its numbers are written

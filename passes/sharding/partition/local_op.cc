@@ -42,10 +42,18 @@ std::string DividedCost(std::string_view config, int64_t parts) {
     if (at == std::string::npos) continue;
     at = text.find_first_not_of(" :\"", at + key.size());
     if (at == std::string::npos) continue;
-    const size_t end = std::min(text.find_first_not_of("0123456789", at), text.size());
-    int64_t value = 0;
-    if (std::from_chars(text.data() + at, text.data() + end, value).ec != std::errc()) continue;
-    text.replace(at, end - at, StrCat(value / parts));
+    const size_t end = std::min(text.find_first_not_of("+-.0123456789eE", at), text.size());
+    // Numbers with a fraction or an exponent, and those beyond 64 bits, become integers too.
+    const char* const first = text.data() + at;
+    const char* const last = text.data() + end;
+    int64_t whole = 0;
+    if (const auto [rest, error] = std::from_chars(first, last, whole); error != std::errc() || rest != last) {
+      double value = 0;
+      const auto [after, wrong] = std::from_chars(first, last, value);
+      if (wrong != std::errc() || after != last || !(value >= 0 && value < 9e18)) continue;
+      whole = static_cast<int64_t>(value);
+    }
+    text.replace(at, end - at, StrCat(whole / parts));
   }
   return text;
 }

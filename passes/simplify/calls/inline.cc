@@ -126,12 +126,13 @@ absl::StatusOr<bool> FlattenCallGraph::Run(Module& module) {
     const auto own = [&](ComputationId callee) {
       owned.resize(module.computation_id_bound(), 0);
       const Computation c = module.computation(callee);
-      if (owned[callee.value]++ == 0 || budget < c.instruction_count() || !IsCloneable(c)) {
+      if (owned[callee.value] == 0) {
         owned[callee.value] = 1;
         open.push_back(callee);
         return callee;
       }
-      owned[callee.value] = 1;
+      // Its calls are those of another caller: they are visited once.
+      if (budget < c.instruction_count() || !IsCloneable(c)) return callee;
       budget -= c.instruction_count();
       const ComputationId copy = CloneWithFusions(module, callee);
       owned.resize(module.computation_id_bound(), 0);

@@ -7,6 +7,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/json/json_printer.h"
+#include "ir/text/text_size.h"
 
 namespace hlokit::cli {
 namespace {
@@ -93,6 +94,10 @@ PrintOptions PrintFlags::Options() const {
   }
   if (full_bodies_) options.subcomputations = PrintOptions::Subcomputations::kFullBodies;
   return options;
+}
+
+absl::Status PrintFlags::Check(const Module& module) const {
+  return form_ == "none" || form_ == "json" ? absl::OkStatus() : CheckTextSize(module, Options());
 }
 
 void PrintFlags::Print(TextWriter& out, const Module& module) const {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "ir/core/text_writer.h"
 #include "ir/graph/module_fwd.h"
 #include "ir/text/printer.h"
@@ -33,6 +34,8 @@ class PrintFlags {
   void SetOutput(std::string_view path) { output_ = path; }
   // Returns true if a form was asked for.
   bool given() const { return !form_.empty(); }
+  // Returns an error if the form would have no end.
+  absl::Status Check(const Module& module) const;
   void Print(TextWriter& out, const Module& module) const;
   // Returns the number of constants whose values the form elides as {...}.
   int64_t CountElided(const Module& module) const;

@@ -90,5 +90,61 @@ TEST(StablehloExport, TheWayBackGivesTheSameProgram) {
   EXPECT_EQ(Fingerprint(*again), Fingerprint(*module));
 }
 
+// Returns a program whose functions each choose, or loop over, the two before them.
+std::string SharedRegions(int levels, bool loops) {
+  const std::string state = "(s32[], f32[2])";
+  std::string text = "HloModule shared\nc { p = " + state +
+                     " parameter(0) i = s32[] get-tuple-element(p), index=0 n = s32[] constant(2)\n"
+                     "ROOT r = pred[] compare(i, n), direction=LT }\n";
+  for (int k = 0; k < levels; ++k) {
+    const std::string name = "f" + std::to_string(k), a = "f" + std::to_string(k - 1), b = "f" + std::to_string(k - 2);
+    text += name + " { p = " + state +
+            " parameter(0) i = s32[] get-tuple-element(p), index=0 one = s32[] constant(1) j = s32[] add(i, one)\n"
+            "x = f32[2] get-tuple-element(p), index=1 z = s32[] constant(0)\n";
+    if (k < 2) {
+      text += std::string("y = f32[2] ") + (k == 0 ? "sine" : "cosine") + "(x)\n";
+    } else if (loops) {
+      text += "t = " + state + " tuple(z, x) u = " + state + " while(t), condition=c, body=" + a + " v = " + state +
+              " while(t), condition=c, body=" + b +
+              "\nm = f32[2] get-tuple-element(u), index=1 n = f32[2] get-tuple-element(v), index=1\n"
+              "y = f32[2] add(m, n)\n";
+    } else {
+      text += "q = pred[] compare(i, z), direction=GT t = " + state + " tuple(j, x) u = " + state +
+              " conditional(q, t, p), true_computation=" + a + ", false_computation=" + b +
+              "\ny = f32[2] get-tuple-element(u), index=1\n";
+    }
+    text += "ROOT r = " + state + " tuple(j, y) }\n";
+  }
+  return text + "ENTRY e { x = f32[2] parameter(0) z = s32[] constant(0) t = " + state +
+         " tuple(z, x)\nROOT w = " + state + " while(t), condition=c, body=f" + std::to_string(levels - 1) + " }\n";
+}
+
+TEST(StablehloExport, RegionsThatWouldBeCopiedExponentiallyOftenCallFunctions) {
+  for (bool loops : {false, true}) {
+    for (bool as_xla : {false, true}) {
+      const std::unique_ptr<Module> module = Read(SharedRegions(60, loops));
+      ASSERT_NE(module, nullptr);
+      DiagnosticSink sink;
+      ExportOptions options;
+      options.as_xla = as_xla;
+      const std::unique_ptr<mlir::Module> exported = ExportToStablehlo(*module, &sink, options);
+      ASSERT_NE(exported, nullptr) << sink.diagnostics()[0].message;
+      EXPECT_LT(exported->operations.size(), 6000U);
+      const std::string text = mlir::PrintMlir(*exported);
+      EXPECT_NE(text.find("func.call @f57("), std::string::npos);
+      EXPECT_NE(Read(text), nullptr);
+    }
+  }
+}
+
+TEST(StablehloExport, FewCopiesOfRegionsStayRegions) {
+  const std::unique_ptr<Module> module = Read(SharedRegions(8, false));
+  DiagnosticSink sink;
+  const std::unique_ptr<mlir::Module> exported = ExportToStablehlo(*module, &sink, {});
+  ASSERT_NE(exported, nullptr);
+  const std::string text = mlir::PrintMlir(*exported);
+  EXPECT_EQ(text.find("call @"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace hlokit::stablehlo

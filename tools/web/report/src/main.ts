@@ -24,6 +24,7 @@ function unmodeled(r: Report): HTMLElement {
   return h("section", { id: "unmodeled", "data-nav": "Target" }, h("h2", {}, "Limits of the estimate"),
     h("p", { class: "lead" }, "What the simulation does not model of this program, the uncertainty of its time, sums of parts, and the parameters of the target."),
     h("div", { class: "card" },
+      ...(r.note ? [h("p", { style: "margin-top:0" }, `This program was ${r.note}.`)] : []),
       r.unmodeled.length
         ? h("ul", {}, ...r.unmodeled.map((m) => h("li", {}, m.what, m.count > 1 ? ` (${m.count} times)` : "")))
         : h("p", { style: "margin:0" }, "Each operation, loop and collective of the program is modeled."),

@@ -140,6 +140,7 @@ export interface Report {
     timeline: [number, number, string][];
   };
   unmodeled: { what: string; count: number }[];
+  note?: string;
   categories: { category: string; runs: number; time_us: number; flops: number; hbm_bytes: number; interconnect_bytes: number }[];
   ops: Op[];
   breakdown: Share[];
