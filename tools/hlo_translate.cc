@@ -21,7 +21,6 @@
 #include "parser/proto/proto_file.h"
 #include "parser/stablehlo/convert.h"
 #include "parser/stablehlo/export.h"
-#include "parser/stablehlo/verify.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/module_file.h"
 #include "tools/cli/output_file.h"
@@ -118,8 +117,8 @@ std::unique_ptr<mlir::Module> ParseProgram(const cli::InputPart& part, const Fla
   DiagnosticSink sink;
   mlir::MlirOptions options;
   options.max_literal_bytes = input.parse.max_literal_bytes;
+  options.verify = flags.verify;
   std::unique_ptr<mlir::Module> program = ParseStablehloProgram(part.source, part.text, options, &sink);
-  if (program != nullptr && flags.verify) stablehlo::VerifyProgram(*program, &sink);
   diagnostics->Show(sink, *part.source);
   return sink.has_errors() ? nullptr : std::move(program);
 }
