@@ -274,6 +274,7 @@ int Run(int argc, char** argv) {
              "  2  usage error, a module that cannot be read, output that cannot be written\n  3  internal error\n\n",
              kExamples));
   if (const std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
+  flags.input.parse.verify_stablehlo = flags.verify;
   DiffOptions options;
   std::string error;
   if (!ParseIgnored(flags.ignore, &options.ignored, &error)) return cli::UsageError(kTool, error);

@@ -89,6 +89,7 @@ int Run(int argc, char** argv) {
   print.SetOutput(output);
   input.warn_of_elided = !fill_elided;
   input.parse.check_shapes_after_errors = verify;
+  input.parse.verify_stablehlo = verify || !passes.empty();
   cli::DiagnosticReporter diagnostics(input);
   std::vector<cli::InputPart> parts = diagnostics.Read(path);
   if (parts.empty()) return diagnostics.exit_code();

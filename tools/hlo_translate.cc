@@ -21,7 +21,6 @@
 #include "parser/proto/proto_file.h"
 #include "parser/stablehlo/convert.h"
 #include "parser/stablehlo/export.h"
-#include "parser/stablehlo/verify.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/module_file.h"
 #include "tools/cli/output_file.h"
@@ -36,6 +35,8 @@ constexpr char kExamples[] = R"(Examples:
   hlo-translate --to=stablehlo model.mlir      check StableHLO and print it in MLIR's form
   hlo-translate --to=stablehlo --generic x.hlo HLO to StableHLO in the generic form
   hlo-translate model.hlo -o model.mlir.bc     HLO to a portable artifact of StableHLO
+  hlo-translate x.mlir --target=1.9.5 -o x.mlir.bc
+                                               one that an older StableHLO reads
   hlo-translate dump.hlo -o dump.pb            HLO text to XLA's HloProto
   hlo-translate --to=textproto snapshot.pb     a message as text, with nothing lost
   hlo-translate --message=OpSharding --to=proto-json x.pb
@@ -51,6 +52,7 @@ struct Flags {
   bool generic = false;
   bool debug_info = false;
   bool verify = true;
+  int64_t target = bytecode::kNewestMinor;
   stablehlo::ConvertOptions convert;
 };
 
@@ -118,8 +120,8 @@ std::unique_ptr<mlir::Module> ParseProgram(const cli::InputPart& part, const Fla
   DiagnosticSink sink;
   mlir::MlirOptions options;
   options.max_literal_bytes = input.parse.max_literal_bytes;
+  options.verify = flags.verify;
   std::unique_ptr<mlir::Module> program = ParseStablehloProgram(part.source, part.text, options, &sink);
-  if (program != nullptr && flags.verify) stablehlo::VerifyProgram(*program, &sink);
   diagnostics->Show(sink, *part.source);
   return sink.has_errors() ? nullptr : std::move(program);
 }
@@ -129,7 +131,7 @@ std::string WriteProgram(mlir::Module* program, const Flags& flags, const cli::I
                          cli::DiagnosticReporter* diagnostics) {
   if (FormatOf(flags) != kArtifactFormat) return mlir::PrintMlir(*program, {flags.generic, flags.debug_info});
   DiagnosticSink sink;
-  std::optional<std::string> bytes = bytecode::WriteArtifact(program, &sink);
+  std::optional<std::string> bytes = bytecode::WriteArtifact(program, &sink, flags.target);
   diagnostics->Show(sink, *part.source);
   return bytes.value_or("");
 }
@@ -150,6 +152,10 @@ int Run(int argc, char** argv) {
   app.add_option("--message", flags.message,
                  "the input is this message of XLA's, in any encoding, and is not read as a module")
       ->type_name("NAME");
+  std::string target;
+  const CLI::Option* const target_flag =
+      app.add_option("--target", target, "with --to=artifact: the release of StableHLO that is to read it, as 1.9.5")
+          ->type_name("VERSION");
   app.add_flag("--generic", flags.generic, "write StableHLO in the generic form of MLIR");
   app.add_flag("--debug-info", flags.debug_info, "write the locations of StableHLO operations");
   app.add_flag("--verify,!--no-verify", flags.verify, "verify the module (default on)");
@@ -164,6 +170,15 @@ int Run(int argc, char** argv) {
 
   if (flags.to.empty() && !cli::FormatOfPath(flags.output)) {
     return cli::UnknownSuffixError(kTool, flags.output, "--to=FORMAT chooses the format");
+  }
+  if (target_flag->count() != 0) {
+    if (FormatOf(flags) != kArtifactFormat) return cli::UsageError(kTool, "--target requires --to=artifact");
+    const std::optional<int64_t> minor = bytecode::MinorOfTarget(target);
+    if (!minor) {
+      return cli::UsageError(kTool, StrCat("--target: expected a release of StableHLO from 1.0.0 to 1.",
+                                           bytecode::kNewestMinor, ".0, found `", target, "`"));
+    }
+    flags.target = *minor;
   }
   cli::DiagnosticReporter diagnostics(input);
   const std::vector<cli::InputPart> parts = diagnostics.Read(flags.path);

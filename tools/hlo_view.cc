@@ -148,6 +148,7 @@ int Run(int argc, char** argv) {
   flags.input.AddFlags(&app);
   app.footer(kExamples);
   if (const std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
+  flags.input.parse.verify_stablehlo = flags.verify;
   if (format->count() == 0) {
     const std::optional<std::string> by_suffix = FormatOfPath(flags.output);
     if (!by_suffix) {

@@ -25,7 +25,9 @@ bool HasDuties(Opcode opcode) {
 
 }  // namespace
 
-bool IsElided(const Module& module, AttrValue value) {
+bool IsElided(const Module& module, Opcode opcode, AttrValue value) {
+  // The window of a custom call may be one of no dimensions.
+  if (opcode == Opcode::kCustomCall && value.attr == Attr::kWindow) return false;
   switch (InfoOf(value.attr).elision) {
     case DefaultElision::kKeep:
       return false;
@@ -117,7 +119,7 @@ std::optional<Attr> CompleteAttributes(const Module& module, Opcode opcode, size
     if (InfoOf(value.attr).elision != DefaultElision::kKeep) {
       const AttrSpec* spec = FindAttrSpec(opcode, value.attr);
       const bool defaulted = spec != nullptr && spec->presence == AttrSpec::kDefaulted;
-      if (!defaulted && IsElided(module, value)) continue;
+      if (!defaulted && IsElided(module, opcode, value)) continue;
     }
     all[kept++] = value;
   }

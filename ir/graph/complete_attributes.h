@@ -16,7 +16,7 @@
 namespace hlokit {
 
 // Returns true for a value that is not stored, since its absence has the same meaning (DefaultElision).
-bool IsElided(const Module& module, AttrValue value);
+bool IsElided(const Module& module, Opcode opcode, AttrValue value);
 
 // Applies the rules of single opcodes to the attributes from index `begin` on, as XLA does when it creates the
 // instruction: the default comparison type and API version are dropped; the dimensions of a map and of the broadcast of

@@ -5,27 +5,21 @@
 #include <charconv>
 #include <system_error>
 
+#include "ir/core/str_cat.h"
+
 namespace hlokit {
 namespace {
 
-// Returns true if the devices are those of the mesh, each once; an order that counts becomes empty.
-bool CheckDeviceIds(SdyMesh* mesh) {
-  if (mesh->devices.empty()) return true;
-  if (mesh->axes.empty()) return mesh->devices.size() == 1;
-  if (static_cast<int64_t>(mesh->devices.size()) != mesh->count) return false;
-  std::vector<int64_t> sorted = mesh->devices;
-  std::sort(sorted.begin(), sorted.end());
-  for (size_t i = 0; i < sorted.size(); ++i) {
-    if (sorted[i] != static_cast<int64_t>(i)) return false;
-  }
-  if (mesh->devices == sorted) mesh->devices.clear();
-  return true;
-}
+absl::Status Malformed() { return absl::InvalidArgumentError("has a malformed mesh"); }
 
 }  // namespace
 
+void SdyCursor::SkipSpaces() {
+  while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
+}
+
 bool SdyCursor::Eat(std::string_view word) {
-  while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+  SkipSpaces();
   if (text_.substr(at_, word.size()) != word) return false;
   at_ += word.size();
   return true;
@@ -44,6 +38,7 @@ bool SdyCursor::Quoted(std::string* name) {
 }
 
 bool SdyCursor::Number(int64_t* number) {
+  SkipSpaces();
   const char* end = text_.data() + text_.size();
   const auto [next, error] = std::from_chars(text_.data() + at_, end, *number);
   if (error != std::errc()) return false;
@@ -52,29 +47,88 @@ bool SdyCursor::Number(int64_t* number) {
 }
 
 std::string_view SdyCursor::Name() {
-  const size_t end = text_.find_first_of(" ,>", at_);
-  const std::string_view name = text_.substr(at_, end == text_.npos ? end : end - at_);
-  at_ += name.size();
+  SkipSpaces();
+  const char quote = at_ < text_.size() && (text_[at_] == '"' || text_[at_] == '\'') ? text_[at_] : '\0';
+  if (quote != '\0') {
+    const size_t close = text_.find(quote, at_ + 1);
+    if (close == text_.npos) return {};
+    const std::string_view name = text_.substr(at_ + 1, close - at_ - 1);
+    at_ = close + 1;
+    return name;
+  }
+  const size_t end = std::min(text_.find_first_of(" ,=>}", at_), text_.size());
+  const std::string_view name = text_.substr(at_, end - at_);
+  at_ = end;
   return name;
 }
 
-bool ReadSdyMesh(SdyCursor& in, SdyMesh* mesh) {
-  if (!in.Eat("[")) return false;
-  while (!in.Eat("]")) {
-    auto& [name, size] = mesh->axes.emplace_back();
-    if (!in.Quoted(&name) || !in.Eat("=") || !in.Number(&size) || size < 1) return false;
-    if (__builtin_mul_overflow(mesh->count, size, &mesh->count)) return false;
-    in.Eat(",");
-  }
-  if (in.Eat(",")) {
-    if (!in.Eat("device_ids=[")) return false;
-    while (!in.Eat("]")) {
-      in.Eat("");  // skips spaces
-      if (!in.Number(&mesh->devices.emplace_back()) || mesh->devices.back() < 0) return false;
-      in.Eat(",");
+bool SdyCursor::SkipTo(char c) {
+  const size_t found = text_.find(c, at_);
+  if (found == text_.npos) return false;
+  at_ = found;
+  return true;
+}
+
+absl::Status CheckSdyMesh(SdyMesh* mesh) {
+  constexpr int64_t kMaxDevices = 1 << 20;
+  constexpr size_t kMaxAxes = 256;
+  if (mesh->axes.size() > kMaxAxes) return absl::InvalidArgumentError("has a mesh of too many axes");
+  mesh->count = 1;
+  for (const auto& [name, size] : mesh->axes) {
+    if (size < 1) return Malformed();
+    if (__builtin_mul_overflow(mesh->count, size, &mesh->count) || mesh->count > kMaxDevices) {
+      return absl::InvalidArgumentError("has a mesh of too many devices");
     }
   }
-  return in.Eat(">") && CheckDeviceIds(mesh);
+  if (mesh->devices.empty()) return absl::OkStatus();
+  std::vector<int64_t> sorted = mesh->devices;
+  std::sort(sorted.begin(), sorted.end());
+  bool good = static_cast<int64_t>(sorted.size()) == mesh->count && sorted[0] >= 0;
+  for (size_t i = 0; i < sorted.size() && !mesh->axes.empty(); ++i) {
+    good = good && sorted[i] == static_cast<int64_t>(i);
+  }
+  if (!good) {
+    return absl::InvalidArgumentError(
+        StrCat("has a mesh whose device_ids are not each of 0 to ", mesh->count - 1, " once"));
+  }
+  if (!mesh->axes.empty() && mesh->devices == sorted) mesh->devices.clear();
+  return absl::OkStatus();
+}
+
+absl::Status ReadSdyMesh(SdyCursor& in, SdyMesh* mesh) {
+  if (!in.Eat("[")) return Malformed();
+  if (!in.Eat("]")) {
+    do {
+      auto& [name, size] = mesh->axes.emplace_back();
+      if (!in.Quoted(&name) || !in.Eat("=") || !in.Number(&size)) return Malformed();
+    } while (in.Eat(","));
+    if (!in.Eat("]")) return Malformed();
+  }
+  if (in.Eat(",")) {
+    if (!in.Eat("device_ids") || !in.Eat("=") || !in.Eat("[")) return Malformed();
+    do {
+      if (!in.Number(&mesh->devices.emplace_back())) return Malformed();
+    } while (in.Eat(","));
+    if (!in.Eat("]")) return Malformed();
+  }
+  if (!in.Eat(">")) return Malformed();
+  return CheckSdyMesh(mesh);
+}
+
+absl::StatusOr<SdyMeshes> ReadSdyMeshes(std::string_view text) {
+  SdyMeshes meshes;
+  SdyCursor in(text);
+  if (!in.Eat("{")) return Malformed();
+  if (in.Eat("}")) return meshes;
+  do {
+    in.Eat("");
+    const std::string name(in.Name());
+    SdyMesh mesh;
+    if (name.empty() || !in.Eat("=") || !in.Eat(kSdyMesh)) return Malformed();
+    if (absl::Status status = ReadSdyMesh(in, &mesh); !status.ok()) return status;
+    meshes.insert_or_assign(name, std::move(mesh));
+  } while (in.Eat(","));
+  return in.Eat("}") ? absl::StatusOr<SdyMeshes>(std::move(meshes)) : Malformed();
 }
 
 }  // namespace hlokit

@@ -57,13 +57,12 @@ bool IsPartitionerMark(std::string_view target) {
 int64_t DevicesOfShardyMeshes(const Module& module) {
   const StringId text = FindFrontendAttribute(module.context(), module.header().frontend_attributes, "xla.sdy.meshes");
   if (!text.valid()) return 0;
-  constexpr int64_t kMaxDevices = int64_t{1} << 30;
   const std::string_view meshes = module.context().str(text);
   int64_t largest = 0;
   for (size_t at = meshes.find(kSdyMesh); at != meshes.npos; at = meshes.find(kSdyMesh, at + 1)) {
     SdyCursor in(meshes.substr(at + kSdyMesh.size()));
     SdyMesh mesh;
-    if (!ReadSdyMesh(in, &mesh) || mesh.count > kMaxDevices) return 0;
+    if (!ReadSdyMesh(in, &mesh).ok()) return 0;
     largest = std::max(largest, mesh.count);
   }
   return largest;

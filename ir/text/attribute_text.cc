@@ -254,7 +254,7 @@ void AttributePrinter::PrintWindow(AttrValue value) {
     }
   };
   out_ << '{';
-  part("size=", 0, 0, true);
+  part("size=", 0, 0, !list.empty());
   part(" stride=", 1, 1, false);
   bool padded = false;
   for (size_t i = 0; i < list.size(); i += kFields) padded |= list[i + 2] != 0 || list[i + 3] != 0;

@@ -56,6 +56,27 @@ uint64_t NodeWriter::Dictionary(const std::vector<std::pair<std::string_view, ui
   return Add(&attributes_, kBuiltin, out.bytes());
 }
 
+bool NodeWriter::IsTooNew(NodeId type) {
+  int64_t since = 0;
+  const NodeKind kind = nodes_.kind(type);
+  if (kind == NodeKind::kIntegerType && nodes_.ints(type)[0] == 2) since = 2;
+  if (kind == NodeKind::kMemRefType) since = 13;
+  if (kind == NodeKind::kFutureType) since = 15;
+  if (kind == NodeKind::kFloatType) {
+    static constexpr std::pair<std::string_view, int64_t> kSince[] = {
+        {"tf32", 6}, {"f8E4M3", 7}, {"f8E3M4", 7}, {"f4E2M1FN", 8}, {"f6E2M3FN", 8}, {"f6E3M2FN", 8}, {"f8E8M0FNU", 8}};
+    for (const auto& [name, minor] : kSince) {
+      if (nodes_.text(type) == name) since = minor;
+    }
+  }
+  if (since <= minor_) return false;
+  if (status_.ok()) {
+    status_ = absl::InvalidArgumentError(
+        StrCat("the type ", mlir::ToText(nodes_, type), " is in StableHLO since 1.", since, ".0"));
+  }
+  return true;
+}
+
 // Children first, with an explicit stack.
 uint64_t NodeWriter::Write(Item root) {
   std::vector<std::pair<Item, bool>> stack = {{root, false}};
@@ -112,6 +133,7 @@ void NodeWriter::EncodeType(NodeId id, ByteWriter* out) {
     out->VarInt(last - first);
     for (size_t i = first; i < last; ++i) out->VarInt(TypeIndex(nodes_.child(id, i)));
   };
+  if (IsTooNew(id)) return;
   switch (nodes_.kind(id)) {
     case NodeKind::kIntegerType: {
       const int64_t width = nodes_.ints(id)[0];

@@ -24,7 +24,8 @@ class NodeWriter {
  public:
   using NodeId = mlir::NodeId;
 
-  explicit NodeWriter(const mlir::NodeTable& nodes) : nodes_(nodes) {}
+  // Types that release 1.MINOR of StableHLO lacks are errors.
+  NodeWriter(const mlir::NodeTable& nodes, int64_t minor) : nodes_(nodes), minor_(minor) {}
 
   // Return the index of an attribute or type. After an error, which status() keeps, the index has no meaning.
   uint64_t Attribute(NodeId id, Dialect dialect) { return Write({id, false, dialect}); }
@@ -67,8 +68,11 @@ class NodeWriter {
   uint64_t AttributeIndex(NodeId id, Dialect dialect) const { return IndexOf({id, false, dialect}); }
   void Bits(NodeId number, ByteWriter* out) const;
   void Fail(NodeId id);
+  // Returns true, and sets the status, if the type is in StableHLO only since a later release than the target.
+  bool IsTooNew(NodeId type);
 
   const mlir::NodeTable& nodes_;
+  const int64_t minor_;
   Table attributes_, types_;
   std::vector<std::string> strings_;
   absl::flat_hash_map<std::string, uint64_t> string_index_;

@@ -440,18 +440,18 @@ std::unique_ptr<mlir::Module> ReadArtifact(std::shared_ptr<const SourceBuffer> s
   }
   const auto [newest_major, newest_minor] = kNewestStablehlo;
   const bool newer = version->major > newest_major || (version->major == newest_major && version->minor > newest_minor);
-  std::string hint;
-  if (newer) {
-    hint = StrCat("the artifact is by ", file->producer, "; known is what StableHLO has up to v", newest_major, ".",
-                  newest_minor, ".0: write it with `--target=", newest_major, ".", newest_minor, ".0`");
-  }
+  std::string hint = StrCat("the artifact is by ", file->producer, "; known is what StableHLO has up to v",
+                            newest_major, ".", newest_minor, ".0");
+  if (newer) StrAppend(&hint, ": write it with `--target=", newest_major, ".", newest_minor, ".0`");
   if (version->major > newest_major) {
     return fail(absl::InvalidArgumentError(StrCat("the version of ", file->producer, " is too new")), hint);
   }
   auto module = std::make_unique<mlir::Module>();
   module->source = std::move(source);
   const absl::Status status = ArtifactReader(*file, options, module.get()).Run();
-  if (!status.ok()) return fail(status, hint);
+  // Of an older artifact damage is no question of versions.
+  const bool unknown = status.message().find("unknown") != absl::string_view::npos;
+  if (!status.ok()) return fail(status, newer || unknown ? hint : "");
   return module;
 }
 

@@ -21,9 +21,8 @@ class AttributeBuilder {
   AttributeBuilder(const mlir::Operation& op, const VhloOperation& row, mlir::Module* program)
       : op_(op), row_(row), m_(*program), n_(program->nodes) {}
 
-  absl::StatusOr<std::vector<NodeId>> Run() {
-    size_t known = 0;
-    for (const mlir::Attribute& a : m_.attributes_of(op_)) known += a.inherent;
+  // As Run, but attributes of the newest form that the row lacks are lost without an error.
+  absl::StatusOr<std::vector<NodeId>> Run(const VhloOperation& newest) {
     std::vector<NodeId> values;
     for (std::string_view name : row_.attributes) {
       const NodeId value = Value(name);
@@ -32,15 +31,40 @@ class AttributeBuilder {
     }
     for (const mlir::Attribute& a : m_.attributes_of(op_)) {
       const std::string_view name = n_.str(a.name);
-      if (a.inherent && !row_.HasAttribute(name) && !IsFieldGroup(name)) {
+      if (a.inherent && !row_.HasAttribute(name) && !newest.HasAttribute(name) && !IsFieldGroup(name)) {
         return absl::InvalidArgumentError(StrCat("the attribute `", name, "` has no form in VHLO"));
       }
     }
     return values;
   }
 
+  // The first attribute of the row that `older` lacks and that has another value than the default one; "" if there is
+  // none.
+  std::string_view FirstLost(const VhloOperation& older) {
+    for (std::string_view name : row_.attributes) {
+      if (older.HasAttribute(name) || IsNothing(Value(name))) continue;
+      return n_.str(op_.name) == "stablehlo.dot_general" ? "algorithm" : name;
+    }
+    return "";
+  }
+
  private:
   NodeId Attribute(std::string_view name) const { return m_.attribute(op_, name); }
+  // A value that says nothing: false, no elements, no type, the default accuracy.
+  bool IsNothing(NodeId value) const {
+    if (!value.valid()) return true;
+    const NodeKind kind = n_.kind(value);
+    if (kind == NodeKind::kNoneType) return true;
+    if (kind == NodeKind::kInteger) return n_.ints(value)[0] == 0;
+    if (kind == NodeKind::kArray) return n_.child_count(value) == 0;
+    if (kind == NodeKind::kFields) {
+      const NodeId mode = n_.Entry(value, "mode");
+      return mode.valid() && n_.kind(mode) == NodeKind::kEnum &&
+             n_.str(StringId(static_cast<uint32_t>(n_.ints(mode)[0]))) == "DEFAULT";
+    }
+    const std::optional<std::vector<int64_t>> list = n_.Integers(value);
+    return list && list->empty();
+  }
   NodeId I64() { return n_.IntegerType(64); }
   // A tensor of i64, or of i1, in memory of the program.
   NodeId Tensor(const std::vector<int64_t>& values, int64_t width, std::vector<int64_t> sizes) {
@@ -211,7 +235,7 @@ class AttributeBuilder {
 
 }  // namespace
 
-const VhloOperation* VhloOperationFor(std::string_view name) {
+const VhloOperation* VhloOperationFor(std::string_view name, int64_t minor) {
   const size_t dot = name.find('.');
   if (dot == std::string_view::npos) return nullptr;
   const std::string_view dialect = name.substr(0, dot), own = name.substr(dot + 1);
@@ -219,14 +243,29 @@ const VhloOperation* VhloOperationFor(std::string_view name) {
   if (dialect != (is_func ? "func" : "stablehlo") && !(dialect == "stablehlo" && own == "return")) return nullptr;
   constexpr int kNewest = 2;
   for (int version = kNewest; version > 0; --version) {
-    if (const VhloOperation* row = FindVhloOperation(StrCat(own, "_v", version))) return row;
+    const VhloOperation* const row = FindVhloOperation(StrCat(own, "_v", version));
+    if (row != nullptr && row->since <= minor) return row;
   }
   return nullptr;
 }
 
-absl::StatusOr<std::vector<NodeId>> VhloAttributes(const mlir::Operation& op, const VhloOperation& row,
-                                                   mlir::Module* program) {
-  return AttributeBuilder(op, row, program).Run();
+absl::StatusOr<std::vector<NodeId>> VhloAttributes(const mlir::Operation& op, const VhloOperation& newest,
+                                                   const VhloOperation& row, mlir::Module* program) {
+  return AttributeBuilder(op, row, program).Run(newest);
+}
+
+std::string LostInOlder(const mlir::Operation& op, const VhloOperation& newest, const VhloOperation& older,
+                        mlir::Module* program) {
+  const std::string since = StrCat("in StableHLO since 1.", newest.since, ".0");
+  const std::string_view lost = AttributeBuilder(op, newest, program).FirstLost(older);
+  if (!lost.empty()) return StrCat("its attribute `", lost, "` is ", since);
+  // Collectives of several arrays, and composites with regions, differ in these alone.
+  const std::string_view name = program->nodes.str(op.name);
+  const bool collective = name == "stablehlo.all_gather" || name == "stablehlo.all_reduce" ||
+                          name == "stablehlo.all_to_all" || name == "stablehlo.collective_broadcast";
+  if (collective && op.operand_count != 1) return StrCat("several operands are ", since);
+  if (name == "stablehlo.composite" && op.region_count != 0) return StrCat("its regions are ", since);
+  return "";
 }
 
 }  // namespace hlokit::bytecode

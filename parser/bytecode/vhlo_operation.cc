@@ -15,14 +15,19 @@ using mlir::NodeId;
 using mlir::NodeKind;
 
 std::vector<VhloOperation> ReadTable() {
-  static constexpr std::string_view kRows[][2] = {
-#define VHLO(name, attributes) {name, attributes},
+  struct Row {
+    std::string_view name;
+    int64_t since;
+    std::string_view attributes;
+  };
+  static constexpr Row kRows[] = {
+#define VHLO(name, since, attributes) {name, since, attributes},
 #include "parser/bytecode/vhlo_operations.def"
   };
   std::vector<VhloOperation> table;
-  for (const auto& [name, list] : kRows) {
-    VhloOperation operation{name, {}};
-    for (std::string_view rest = list; !rest.empty();) {
+  for (const Row& row : kRows) {
+    VhloOperation operation{row.name, row.since, {}};
+    for (std::string_view rest = row.attributes; !rest.empty();) {
       const size_t end = std::min(rest.find(' '), rest.size());
       operation.attributes.push_back(rest.substr(0, end));
       rest.remove_prefix(std::min(end + 1, rest.size()));

@@ -4,6 +4,7 @@
 #ifndef HLOKIT_PARSER_BYTECODE_VHLO_OPERATION_H_
 #define HLOKIT_PARSER_BYTECODE_VHLO_OPERATION_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@ namespace hlokit::bytecode {
 
 struct VhloOperation {
   std::string_view name;                     // "dot_general_v2"
+  int64_t since = 0;                         // the minor number of the first release 1.N with it
   std::vector<std::string_view> attributes;  // sorted
 
   bool HasAttribute(std::string_view attribute) const;

@@ -2,6 +2,7 @@
 #include "parser/bytecode/writer.h"
 
 #include <algorithm>
+#include <charconv>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -19,12 +20,10 @@ using mlir::NodeId;
 using mlir::OperationId;
 using mlir::RegionId;
 
-constexpr std::string_view kProducer = "StableHLO_v1.20.0";
-
 class ArtifactWriter {
  public:
-  explicit ArtifactWriter(mlir::Module* program)
-      : m_(*program), nodes_(program->nodes), numbers_(program->values.size(), 0) {
+  ArtifactWriter(mlir::Module* program, int64_t minor)
+      : m_(*program), minor_(minor), nodes_(program->nodes, minor), numbers_(program->values.size(), 0) {
     unknown_ = nodes_.Attribute(program->nodes.Make(mlir::NodeKind::kUnknownLocation), kBuiltin);
   }
 
@@ -54,10 +53,15 @@ class ArtifactWriter {
   uint64_t NameIndex(Dialect dialect, std::string_view name);
   absl::Status Error(const mlir::Operation& op, std::string_view message) {
     rejected_ = m_.range(op);
-    return absl::InvalidArgumentError(StrCat("'", m_.nodes.str(op.name), "' op cannot be in an artifact: ", message));
+    const std::string of = minor_ == kNewestMinor ? "" : StrCat(" for StableHLO 1.", minor_, ".0");
+    return absl::InvalidArgumentError(
+        StrCat("'", m_.nodes.str(op.name), "' op cannot be in an artifact", of, ": ", message));
   }
+  // Returns the form of an operation that the target has; an error if it has none that says all.
+  absl::StatusOr<const VhloOperation*> FormOf(const mlir::Operation& op, const VhloOperation& newest);
 
   mlir::Module& m_;
+  const int64_t minor_;  // of the target
   NodeWriter nodes_;
   uint64_t unknown_ = 0;
   ByteWriter ir_;
@@ -119,12 +123,44 @@ absl::Status ArtifactWriter::StartRegion(RegionId region) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<const VhloOperation*> ArtifactWriter::FormOf(const mlir::Operation& op, const VhloOperation& newest) {
+  const std::string_view name = m_.nodes.str(op.name);
+  const VhloOperation* const row = VhloOperationFor(name, minor_);
+  const VhloOperation* first = row;
+  for (int64_t minor = minor_; first == nullptr && minor <= kNewestMinor; ++minor) {
+    first = VhloOperationFor(name, minor);
+  }
+  if (row == nullptr) return Error(op, StrCat("it is in StableHLO since 1.", first->since, ".0"));
+  if (row != &newest) {
+    if (const std::string lost = LostInOlder(op, newest, *row, &m_); !lost.empty()) return Error(op, lost);
+  }
+  if (name != "stablehlo.custom_call") return row;
+  // The same attribute and types as before, of other kinds.
+  constexpr int64_t kDictionaries = 3, kFutures = 17;
+  const NodeId config = m_.attribute(op, "backend_config");
+  if (minor_ < kDictionaries && config.valid() && m_.nodes.kind(config) == mlir::NodeKind::kDictionary) {
+    return Error(op, StrCat("a dictionary as `backend_config` is in StableHLO since 1.", kDictionaries, ".0"));
+  }
+  bool futures = false;
+  for (mlir::ValueId value : m_.operands_of(op)) {
+    futures = futures || m_.nodes.kind(m_.type(value)) == mlir::NodeKind::kFutureType;
+  }
+  if (minor_ < kFutures && futures) return Error(op, StrCat("its futures are in StableHLO since 1.", kFutures, ".0"));
+  return row;
+}
+
 absl::Status ArtifactWriter::StartOperation(OperationId id) {
   const mlir::Operation& op = m_.op(id);
   const std::string_view name = m_.nodes.str(op.name);
   const bool is_module = name == "builtin.module";
-  const VhloOperation* const row = is_module ? nullptr : VhloOperationFor(name);
-  if (row == nullptr && !is_module) return Error(op, "VHLO has no such operation");
+  const VhloOperation* const newest = is_module ? nullptr : VhloOperationFor(name, kNewestMinor);
+  if (newest == nullptr && !is_module) return Error(op, "VHLO has no such operation");
+  const VhloOperation* row = nullptr;
+  if (!is_module) {
+    const absl::StatusOr<const VhloOperation*> form = FormOf(op, *newest);
+    if (!form.ok()) return form.status();
+    row = *form;
+  }
   if (op.successor_count != 0) return Error(op, "it has successors");
   const Dialect dialect = is_module ? kBuiltin : kVhlo;
   std::vector<std::pair<std::string_view, uint64_t>> discardable;
@@ -138,7 +174,7 @@ absl::Status ArtifactWriter::StartOperation(OperationId id) {
       properties.VarIntWithFlag(value.valid() ? nodes_.Attribute(value, kBuiltin) : 0, value.valid());
     }
   } else {
-    absl::StatusOr<std::vector<NodeId>> values = VhloAttributes(op, *row, &m_);
+    absl::StatusOr<std::vector<NodeId>> values = VhloAttributes(op, *newest, *row, &m_);
     if (!values.ok()) return Error(op, {values.status().message().data(), values.status().message().size()});
     for (NodeId value : *values) properties.VarInt(nodes_.Attribute(value, kVhlo));
   }
@@ -249,7 +285,7 @@ absl::StatusOr<std::string> ArtifactWriter::Run() {
   ByteWriter file;
   file.Bytes("ML\xefR");
   file.VarInt(kNewestFormat);
-  file.Bytes(kProducer);
+  file.Bytes(StrCat("StableHLO_v1.", minor_, ".0"));
   file.Byte(0);
   // Strings are complete only now.
   file.Section(1, dialects.bytes());
@@ -263,13 +299,27 @@ absl::StatusOr<std::string> ArtifactWriter::Run() {
 
 }  // namespace
 
-std::optional<std::string> WriteArtifact(mlir::Module* program, DiagnosticSink* sink) {
-  ArtifactWriter writer(program);
+std::optional<std::string> WriteArtifact(mlir::Module* program, DiagnosticSink* sink, int64_t minor) {
+  ArtifactWriter writer(program, minor);
   absl::StatusOr<std::string> bytes = writer.Run();
   if (bytes.ok()) return *std::move(bytes);
   sink->Error(DiagnosticKind::kUnknownOpcode, writer.rejected(),
               std::string(bytes.status().message().data(), bytes.status().message().size()));
   return std::nullopt;
+}
+
+std::optional<int64_t> MinorOfTarget(std::string_view version) {
+  constexpr std::string_view kMajor = "1.";
+  if (version.starts_with('v')) version.remove_prefix(1);
+  if (!version.starts_with(kMajor)) return std::nullopt;
+  const char* const end = version.data() + version.size();
+  int64_t minor = 0, patch = 0;
+  const auto read = std::from_chars(version.data() + kMajor.size(), end, minor);
+  if (read.ec != std::errc() || minor < 0 || minor > kNewestMinor || read.ptr == end || *read.ptr != '.') {
+    return std::nullopt;
+  }
+  const auto rest = std::from_chars(read.ptr + 1, end, patch);
+  return rest.ec == std::errc() && rest.ptr == end && patch >= 0 ? std::optional(minor) : std::nullopt;
 }
 
 }  // namespace hlokit::bytecode

@@ -53,6 +53,7 @@ std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> sour
     mlir.max_nesting = std::min(mlir.max_nesting, options.max_nesting);
     mlir.max_operations = std::min(mlir.max_operations, options.max_instructions);
     mlir.max_literal_bytes = options.max_literal_bytes;
+    mlir.verify = options.verify_stablehlo;
     const std::unique_ptr<mlir::Module> program = ParseStablehloProgram(source, text, mlir, sink);
     if (program == nullptr) return nullptr;
     stablehlo::ConvertOptions convert;

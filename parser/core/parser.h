@@ -27,6 +27,8 @@ struct ParseOptions {
   // After errors, report shapes too that are not those that inference finds, where the errors have no influence on
   // them: a part of what the verifier would report. For HLO text.
   bool check_shapes_after_errors = false;
+  // A StableHLO program is verified as one before it becomes HLO.
+  bool verify_stablehlo = true;
   // The text is a module quoted in the header of another.
   bool quoted_module = false;
   // The function of a StableHLO program that becomes the entry computation; "": main. Others are read with a warning.

@@ -6,6 +6,7 @@
 #include "parser/bytecode/reader.h"
 #include "parser/core/foreign_format.h"
 #include "parser/mlir/parser.h"
+#include "parser/stablehlo/verify.h"
 
 namespace hlokit {
 
@@ -16,8 +17,12 @@ bool LooksLikeStablehlo(std::string_view text) {
 std::unique_ptr<mlir::Module> ParseStablehloProgram(std::shared_ptr<const SourceBuffer> source, std::string_view text,
                                                     const mlir::MlirOptions& options, DiagnosticSink* sink) {
   if (const std::optional<std::string_view> artifact = bytecode::ArtifactOfJaxExport(text)) text = *artifact;
-  return bytecode::IsBytecode(text) ? bytecode::ReadArtifact(std::move(source), text, options, sink)
-                                    : mlir::ParseMlir(std::move(source), text, options, sink);
+  std::unique_ptr<mlir::Module> program = bytecode::IsBytecode(text)
+                                              ? bytecode::ReadArtifact(std::move(source), text, options, sink)
+                                              : mlir::ParseMlir(std::move(source), text, options, sink);
+  if (program == nullptr || !options.verify) return program;
+  stablehlo::VerifyProgram(*program, sink);
+  return sink->has_errors() ? nullptr : std::move(program);
 }
 
 }  // namespace hlokit

@@ -19,8 +19,8 @@ struct MlirOptions;
 // Returns true if `text` appears to be a StableHLO program. Reads at most a few KiB.
 bool LooksLikeStablehlo(std::string_view text);
 
-// Reads `text`, a part of `source` that looks like one and is followed by a NUL. Returns null after errors, which are
-// in the sink.
+// Reads `text`, a part of `source` that looks like one and is followed by a NUL, and verifies the program (unless the
+// options say not to). Returns null after errors, which are in the sink.
 std::unique_ptr<mlir::Module> ParseStablehloProgram(std::shared_ptr<const SourceBuffer> source, std::string_view text,
                                                     const mlir::MlirOptions& options, DiagnosticSink* sink);
 

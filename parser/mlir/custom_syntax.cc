@@ -35,13 +35,10 @@ OperationParser::Flow OperationParser::RunCustom(Custom custom) {
       return Flow::kDone;
     }
     case Custom::kTo: {
-      const NodeId from = nodes_.ParseType();
-      if (!from.valid() || !in_.TryConsumeWord("to")) return flow(from.valid() && in_.ErrorHere("expected 'to'"));
-      const NodeId to = nodes_.ParseType();
-      operand_types_.push_back(from);
-      result_types_.push_back(to);
+      if (!ParseTypeList(&operand_types_)) return Flow::kError;
+      if (!in_.TryConsumeWord("to")) return flow(in_.ErrorHere("expected 'to'"));
       op().has_types = true;
-      return flow(to.valid());
+      return flow(ParseTypeList(&result_types_));
     }
     case Custom::kExtractType:
     case Custom::kInsertType: {

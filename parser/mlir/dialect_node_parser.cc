@@ -59,6 +59,13 @@ NodeParser::Step NodeParser::StartDialectType(Goal* goal, NodeId* value) {
     *goal = Goal::kType;
     return Step::kMore;
   }
+  const size_t dot = name.find('.');
+  if ((name.starts_with("stablehlo.") && name != "stablehlo.token" && name != "stablehlo.future") ||
+      name.starts_with("chlo.")) {
+    in_.Error(DiagnosticKind::kUnknownType, {start, in_.Here() - start},
+              StrCat("unknown type `", name.substr(dot + 1), "` in dialect `", name.substr(0, dot), "`"));
+    return Step::kError;
+  }
   std::string text = name;
   if (has_body) {
     in_.TryConsume('<');

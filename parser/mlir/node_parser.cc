@@ -252,7 +252,8 @@ NodeParser::Step NodeParser::Accept(Goal* goal, NodeId* value) {
       values_.push_back(*value);
       *goal = Goal::kType;
       const bool tuple = frame.kind == FrameKind::kTuple;
-      if (!tuple && nodes_.kind(*value) != NodeKind::kTensorType) {
+      const bool token = nodes_.kind(*value) == NodeKind::kDialectType && nodes_.text(*value).ends_with(".token");
+      if (!tuple && !token && nodes_.kind(*value) != NodeKind::kTensorType) {
         return Fail(StrCat("future element type must be a ranked tensor, but got '", ToText(nodes_, *value), "'"));
       }
       if (in_.TryConsume(',')) return Step::kMore;

@@ -21,6 +21,8 @@ struct MlirOptions {
   int64_t max_nesting = 1 << 16;
   int64_t max_operations = int64_t{1} << 28;
   int64_t max_literal_bytes = int64_t{1} << 32;  // of all constants in total
+  // Of ParseStablehloProgram: what is read is verified as StableHLO too.
+  bool verify = true;
 };
 
 // Parses `text`, a part of `source` that is followed by a NUL. Returns null after errors, which are in the sink.

@@ -489,7 +489,10 @@ AttributeReader::Payload AttributeReader::ReadOne(const xla::HloInstructionProto
     case Attr::kUseGlobalDeviceIds:
       return Flag(proto.use_global_device_ids());
     case Attr::kWindow:
-      return proto.window().dimensions_size() == 0 ? absent : List(EncodeWindow(proto.window()));
+      // Only of custom calls is a window without dimensions other than none.
+      if (proto.window().dimensions_size() == 0 && (opcode != Opcode::kCustomCall || !proto.has_window()))
+        return absent;
+      return List(EncodeWindow(proto.window()));
     case Attr::kBody:
     case Attr::kBranchComputations:
     case Attr::kCalledComputations:

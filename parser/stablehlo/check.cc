@@ -74,6 +74,21 @@ void Converter::OpenForCheck(mlir::OperationId id) {
 }
 
 void Converter::MakeUnknown(const Op& op) {
+  const bool returns = op.result_count == 0 && op.region_count == 0 && !op.next.valid();
+  if (returns && frame().kind != FrameKind::kFunction) {
+    // Of a value from outside, or one that stands for an element, only the type is known here.
+    std::vector<InstructionId> results;
+    for (mlir::ValueId value : program_.operands_of(op)) {
+      const absl::StatusOr<Shape> shape = value.valid() ? ShapeOfType(program_.type(value)) : Invalid("no value");
+      if (!shape.ok()) return;
+      results.push_back(b().Make(Opcode::kCustomCall, *shape, {}, {String(Attr::kCustomCallTarget, "unknown")}));
+    }
+    if (frame().kind == FrameKind::kLoop && frame().is_body) {
+      results.insert(results.end(), frame().extra_results.begin(), frame().extra_results.end());
+    }
+    module_->SetRoot(frame().computation, results.size() == 1 ? results[0] : b().MakeTuple(results));
+    return;
+  }
   for (size_t i = 0; i < op.result_count; ++i) {
     const absl::StatusOr<Shape> shape = ResultShape(op, i);
     if (!shape.ok()) continue;

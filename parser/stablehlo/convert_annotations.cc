@@ -103,6 +103,15 @@ void Converter::ShardTuple(InstructionId tuple, const std::vector<ListId>& leave
   if (any) module_->SetAttr(tuple, Attr::kSharding, EncodeTupleSharding(&context(), all).value);
 }
 
+InstructionId Converter::MakeShardedTuple(const std::vector<InstructionId>& values) {
+  const InstructionId tuple = b().MakeTuple(values);
+  std::vector<ListId> leaves;
+  for (InstructionId value : values) leaves.push_back(ShardingOf(value));
+  const Instruction made = module_->instruction(tuple);
+  if (made.opcode() == Opcode::kTuple && !ShardingOf(tuple).valid()) ShardTuple(tuple, leaves);
+  return tuple;
+}
+
 std::vector<ListId> Converter::LeavesOf(const Op& op) {
   const std::string_view text = StringOf(op, "mhlo.sharding");
   std::vector<ListId> leaves;
@@ -113,6 +122,10 @@ std::vector<ListId> Converter::LeavesOf(const Op& op) {
   if (all.leaf_count() > kMaxLeaves) return leaves;
   for (const Sharding::Run& run : all.runs) {
     leaves.insert(leaves.end(), static_cast<size_t>(run.count), EncodeLeaf(&context(), run.leaf));
+  }
+  // One sharding that is no tuple's holds for every result.
+  if (leaves.size() == 1 && op.result_count > 1 && !IsTupleSharding(context(), *sharding)) {
+    leaves.resize(op.result_count, leaves[0]);
   }
   return leaves;
 }
@@ -196,17 +209,28 @@ absl::Status Converter::FindMeshes() {
   for (const Op& op : program_.operations) {
     if (nodes().str(op.name) != "sdy.mesh") continue;
     const std::string mesh = mlir::ToText(nodes(), Attribute(op, "mesh"));
-    absl::StatusOr<SdyMesh> read = ReadSdyMesh(mesh);
+    absl::StatusOr<SdyMesh> read = ReadSdyMeshText(mesh);
     if (!read.ok()) return Error(op, std::string(read.status().message()));
     const std::string_view name = StringOf(op, "sym_name");
     meshes_.emplace(std::string(name), *std::move(read));
     StrAppend(&text, text.empty() ? "" : ", ", name, " = ", mesh);
   }
-  if (text.empty()) return absl::OkStatus();
+  if (text.empty()) return FindRoundTripMeshes();
   // As XLA keeps them on the way through HLO.
   const FrontendAttribute entry = {context().strings.Intern("xla.sdy.meshes"),
                                    context().strings.Intern(StrCat("{", text, "}"))};
   module_->header().frontend_attributes = EncodeFrontendAttributes(&context(), {entry});
+  return absl::OkStatus();
+}
+
+// Of a program that went through HLO before: xla.sdy.meshes = "{mesh = #sdy.mesh<...>}".
+absl::Status Converter::FindRoundTripMeshes() {
+  const NodeId frontend = root_.valid() ? Attribute(program_.op(root_), "mhlo.frontend_attributes") : NodeId();
+  if (!frontend.valid() || nodes().kind(frontend) != NodeKind::kDictionary) return absl::OkStatus();
+  const NodeId meshes = nodes().Entry(frontend, "xla.sdy.meshes");
+  if (!meshes.valid() || nodes().kind(meshes) != NodeKind::kString) return absl::OkStatus();
+  absl::StatusOr<SdyMeshes> read = ReadSdyMeshes(nodes().text(meshes));
+  if (read.ok()) meshes_ = *std::move(read);  // otherwise it is an attribute as any other
   return absl::OkStatus();
 }
 

@@ -43,7 +43,13 @@ absl::StatusOr<Shape> Converter::ShapeOfType(NodeId root) {
           sizes[i] = !bounds.empty() && bounds[i] != mlir::kDynamicSize ? bounds[i] : kUnboundedSize;
         }
         const Shape array = shapes().Array(*element, sizes, any_dynamic ? dynamic : std::vector<uint8_t>());
-        made.push_back(n.kind(type) == NodeKind::kMemRefType ? shapes().Buffer(array) : array);
+        if (n.kind(type) != NodeKind::kMemRefType) {
+          made.push_back(array);
+          break;
+        }
+        const Shape laid_out = BufferLayout(type, array);
+        if (!laid_out.valid()) return unknown(type);
+        made.push_back(shapes().Buffer(laid_out));
         break;
       }
       case NodeKind::kTupleType:
@@ -160,8 +166,8 @@ absl::Status Converter::AddMeshGroups(const Op& op, NodeId value, Attrs* attrs) 
     groups.mesh.names.push_back(context().strings.Intern(axis));
     groups.mesh.devices.dims.push_back(size);
   }
-  groups.mesh.devices.devices = mesh.device_ids;
-  if (mesh.device_ids.empty()) groups.mesh.devices.iota = {{DeviceCount(groups.mesh.devices.dims).value_or(1)}, {0}};
+  groups.mesh.devices.devices = mesh.devices;
+  if (mesh.devices.empty()) groups.mesh.devices.iota = {{DeviceCount(groups.mesh.devices.dims).value_or(1)}, {0}};
   if (!axes.valid() || nodes().kind(axes) != NodeKind::kArray) return Error(op, "has replica groups without axes");
   for (NodeId ref : nodes().children(axes)) {
     const NodeId axis = nodes().Entry(ref, "name"), part = nodes().Entry(ref, "sub_axis_info");

@@ -193,14 +193,14 @@ absl::Status Converter::ConvertScan(const Op& op) {
                  {Attr::kIsReverse, IntOf(op, "is_reverse") != 0},
                  {Attr::kIsAssociative, IntOf(op, "is_associative") != 0},
                  Builder::Calls(Attr::kToApply, callee(0))};
-  // A scan always has a tuple of outputs and carries.
+  if (op.result_count == 1) return Emit(op, Opcode::kScan, operands(op), attrs);
   std::vector<Shape> elements;
   for (size_t i = 0; i < op.result_count; ++i) {
     absl::StatusOr<Shape> shape = ResultShape(op, i);
     if (!shape.ok()) return shape.status();
     elements.push_back(*shape);
   }
-  return SetResults(op, b().Add(Opcode::kScan, operands(op), attrs, shapes().Tuple(elements)), /*always_tuple=*/true);
+  return SetResults(op, b().Add(Opcode::kScan, operands(op), attrs, shapes().Tuple(elements)));
 }
 
 // ---- linear algebra ----

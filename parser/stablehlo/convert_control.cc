@@ -115,8 +115,7 @@ absl::Status Converter::ConvertToken(const Op& op) { return Emit(op, Opcode::kAf
 absl::Status Converter::ConvertOptimizationBarrier(const Op& op) {
   if (op.operand_count == 0) return absl::OkStatus();
   if (op.operand_count == 1) return Emit(op, Opcode::kOptimizationBarrier, operands(op));
-  const InstructionId tuple = b().MakeTuple(operands(op));
-  return EmitTuple(op, Opcode::kOptimizationBarrier, {tuple});
+  return EmitTuple(op, Opcode::kOptimizationBarrier, {MakeShardedTuple(operands(op))});
 }
 
 // ---- asynchronous operations ----

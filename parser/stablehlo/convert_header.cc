@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "ir/core/str_cat.h"
+#include "ir/sharding/sharding.h"
 #include "ir/text/frontend_attributes.h"
 #include "parser/stablehlo/converter.h"
 #include "parser/stablehlo/export.h"
@@ -63,11 +64,22 @@ absl::Status Converter::HeaderAttribute(std::string_view key, NodeId value, Kept
       header.input_output_alias.push_back(made);
     }
     SortAliases();
+  } else if (key == kBufferDonors && kind == NodeKind::kArray) {
+    for (NodeId donor : nodes().children(value)) {
+      const Ints part = nodes().Integers(donor).value_or(Ints());
+      if (part.empty()) continue;
+      header.buffer_donor.push_back({part[0], context().lists.Intern(absl::MakeConstSpan(part).subspan(1))});
+    }
+    std::sort(header.buffer_donor.begin(), header.buffer_donor.end(), [&](const BufferDonor& a, const BufferDonor& c) {
+      const absl::Span<const int64_t> x = context().list(a.parameter_index), y = context().list(c.parameter_index);
+      if (a.parameter != c.parameter) return a.parameter < c.parameter;
+      return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
+    });
   } else if (kind == NodeKind::kArray && nodes().child_count(value) == 0 && key == "mhlo.cross_program_prefetches") {
     // XLA writes these attributes for every module.
   } else if ((key == "mhlo.is_dynamic" || key == "mhlo.use_auto_spmd_partitioning") && number.value_or(1) == 0) {
     // Likewise.
-  } else if (!key.starts_with("mhlo.xla_entry_computation_")) {
+  } else if (!key.starts_with("mhlo.xla_entry_computation_") && key != kEntryLayout) {
     Keep(key, value, kept);
   }
   return absl::OkStatus();
@@ -113,17 +125,16 @@ void Converter::SortAliases() {
             });
 }
 
-// Shardings of the results of main, onto its root.
-absl::Status Converter::ResultAttributes(const Op& function) {
-  KeepFunctionAttributes(function, InstructionId());
+// Shardings of the results of a function, onto its root.
+absl::Status Converter::ResultShardings(const Op& function, ComputationId computation) {
   const NodeId list = Attribute(function, "res_attrs");
   if (!list.valid() || nodes().kind(list) != NodeKind::kArray) return absl::OkStatus();
-  const InstructionId root = module_->entry().root().id();
   std::vector<ListId> leaves;
   bool any = false;
   for (NodeId attributes : nodes().children(list)) {
-    NodeId value = nodes().Entry(attributes, "mhlo.sharding");
-    if (!value.valid()) value = nodes().Entry(attributes, "sdy.sharding");
+    const bool dictionary = nodes().kind(attributes) == NodeKind::kDictionary;
+    NodeId value = dictionary ? nodes().Entry(attributes, "mhlo.sharding") : NodeId();
+    if (dictionary && !value.valid()) value = nodes().Entry(attributes, "sdy.sharding");
     leaves.push_back(ListId());
     if (!value.valid() || (nodes().kind(value) != NodeKind::kString && nodes().kind(value) != NodeKind::kVerbatim)) {
       continue;
@@ -134,15 +145,17 @@ absl::Status Converter::ResultAttributes(const Op& function) {
     any = true;
   }
   if (!any) return absl::OkStatus();
-  const Instruction instruction = module_->instruction(root);
-  if (leaves.size() == 1 && options_.as_xla && !options_.return_tuple) {
-    frames_.push_back({FrameKind::kFunction, module_->entry().id(), {}, {}, {}, {}, {}, {}, true});
-    module_->SetRoot(module_->entry().id(), ShardedResult(root, leaves[0]));
+  const Instruction instruction = module_->computation(computation).root();
+  const InstructionId root = instruction.id();
+  const bool tuple = leaves.size() != 1 || (options_.return_tuple && computation == module_->entry().id());
+  if (tuple) {
+    if (instruction.opcode() == Opcode::kTuple && !ShardingOf(root).valid()) ShardTuple(root, leaves);
+  } else if (options_.as_xla) {
+    frames_.push_back({FrameKind::kFunction, computation, {}, {}, {}, {}, {}, {}, true});
+    module_->SetRoot(computation, ShardedResult(root, leaves[0]));
     frames_.pop_back();
-  } else if (leaves.size() != 1 || options_.return_tuple) {
-    if (instruction.opcode() == Opcode::kTuple) ShardTuple(root, leaves);
   } else if (instruction.opcode() != Opcode::kParameter && !ShardingOf(root).valid()) {
-    module_->SetAttr(root, Attr::kSharding, leaves[0].value);
+    module_->SetAttr(root, Attr::kSharding, NormalizeForShape(&context(), leaves[0], instruction.shape()).value);
   }
   return absl::OkStatus();
 }
@@ -355,7 +368,10 @@ int64_t Converter::StackFrameOf(NodeId location) {
     pending.pop_back();
     const NodeKind kind = nodes().kind(at);
     const bool bare = of_call && kind == NodeKind::kFileLocation;
-    if (kind == NodeKind::kCallSiteLocation) {
+    if (kind == NodeKind::kFusedLocation && nodes().ints(at)[0] == 0 && nodes().child_count(at) == 2 &&
+        nodes().kind(nodes().child(at, 1)) == NodeKind::kFileLocation) {
+      pending.push_back({nodes().child(at, 0), of_call});  // names and frames beside the source
+    } else if (kind == NodeKind::kCallSiteLocation) {
       pending.push_back({nodes().child(at, 0), true});
       pending.push_back({nodes().child(at, 1), true});  // the caller first
     } else if (bare || (kind == NodeKind::kNameLocation && nodes().child_count(at) != 0)) {

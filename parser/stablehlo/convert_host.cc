@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/core/str_cat.h"
+#include "ir/sharding/sharding.h"
 #include "parser/stablehlo/backend_config.h"
 #include "parser/stablehlo/converter.h"
 
@@ -47,7 +48,7 @@ absl::Status Converter::ConvertOutfeed(const Op& op) {
   if (op.operand_count == 0) return Error(op, "has no token");
   const std::vector<InstructionId> data = operands(op, 0, op.operand_count - 1);
   const bool one = data.size() == 1 && KeptOpcode(op) == Opcode::kOutfeed;
-  const InstructionId tuple = one ? data[0] : b().MakeTuple(data);
+  const InstructionId tuple = one ? data[0] : MakeShardedTuple(data);
   return Emit(op, Opcode::kOutfeed, {tuple, operand(op, op.operand_count - 1)},
               {{Attr::kOutfeedShape, shape_of(tuple).id().value},
                String(Attr::kOutfeedConfig, StringOf(op, "outfeed_config"))});
@@ -65,7 +66,24 @@ absl::Status Converter::AnnotateTransfer(const Op& op, InstructionId id) {
     }
     AddFrontend(id, "_xla_send_recv_source_target_pairs", text + "}");
   }
-  return Annotate(op, id);
+  if (absl::Status status = Annotate(op, id); !status.ok()) return status;
+  // XLA says the shardings of the start: of the data, the state of the transfer and the token. The done has no state.
+  const ListId sharding = ShardingOf(id);
+  if (!sharding.valid() || !IsTupleSharding(context(), sharding)) return absl::OkStatus();
+  std::vector<ListId> leaves = LeavesOf(op);
+  const auto wanted = static_cast<size_t>(shape_of(id).leaf_count());
+  if (leaves.size() == wanted + 1) {
+    leaves.erase(leaves.end() - 2);
+  } else if (leaves.size() + 1 == wanted) {
+    leaves.push_back(leaves.back());
+  } else if (wanted == 1 && !leaves.empty()) {
+    leaves = {leaves.back()};  // the token of a send
+  } else {
+    return absl::OkStatus();
+  }
+  const ListId all = wanted == 1 ? leaves[0] : EncodeTupleSharding(&context(), leaves);
+  module_->SetAttr(id, Attr::kSharding, NormalizeForShape(&context(), all, shape_of(id)).value);
+  return absl::OkStatus();
 }
 
 absl::Status Converter::ConvertSend(const Op& op) {

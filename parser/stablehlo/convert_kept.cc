@@ -82,6 +82,7 @@ void Converter::SetKeptAttributes(const Op& op, InstructionId id) {
                                        Attr::kOperandPrecision,
                                        Attr::kAsyncExecutionThread,
                                        Attr::kCrossProgramPrefetchIndex,
+                                       Attr::kLiteral,
                                        Attr::kApiVersion};
   for (Attr attr : kReadable) {
     const NodeId value = nodes().Entry(dictionary, ToString(attr));

@@ -2,6 +2,8 @@
 // Layouts: of the entry, of arguments, and of the results of operations.
 #include <algorithm>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "ir/core/str_cat.h"
 #include "ir/sharding/sharding.h"
 #include "parser/core/text_cursor.h"
@@ -39,6 +41,40 @@ Shape Converter::ReadShape(std::string_view text) {
   ShapeParser parser(&in, &context(), kMaxNesting);
   Shape shape;
   return parser.Parse(&shape) && in.AtEnd() ? shape : Shape();
+}
+
+// memref<2x4xf32, strided<[1, 2]>, 5 : i64>: strides of a dense array say the order of its dimensions.
+Shape Converter::BufferLayout(NodeId memref, Shape array) {
+  Ints order;
+  for (int64_t d = array.rank(); d-- > 0;) order.push_back(d);
+  LayoutExtras extras;
+  for (size_t i = 1; i < nodes().child_count(memref); ++i) {
+    const NodeId child = nodes().child(memref, i);
+    if (const std::optional<int64_t> space = nodes().IntegerValue(child); space && *space >= 0) {
+      extras.memory_space = *space;
+      continue;
+    }
+    const std::string text = mlir::ToText(nodes(), child);
+    constexpr std::string_view kBegin = "strided<[";
+    if (!text.starts_with(kBegin) || !text.ends_with("]>") || array.has_dynamic_dims()) return {};
+    Ints strides;
+    for (absl::string_view part : absl::StrSplit(
+             absl::string_view(text).substr(kBegin.size(), text.size() - kBegin.size() - 2), ',', absl::SkipEmpty())) {
+      int64_t stride = 0;
+      if (!absl::SimpleAtoi(part, &stride)) return {};
+      strides.push_back(stride);
+    }
+    if (static_cast<int64_t>(strides.size()) != array.rank()) return {};
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      return strides[static_cast<size_t>(a)] < strides[static_cast<size_t>(b)];
+    });
+    int64_t expected = 1;
+    for (int64_t d : order) {
+      if (array.dim(d) != 1 && strides[static_cast<size_t>(d)] != expected) return {};
+      expected *= std::max<int64_t>(array.dim(d), 1);
+    }
+  }
+  return shapes().WithLayout(array, shapes().Layout(order, extras));
 }
 
 Shape Converter::LaidOut(const Op& op, Shape shape) {
@@ -169,6 +205,15 @@ void Converter::SetEntryLayout(const Op& main) {
     }
     layout.result = LayoutOf(shapes().Tuple(elements), result_orders, result_tiles);
   }
+  // What these attributes have no place for.
+  const NodeId texts = root_.valid() ? Attribute(program_.op(root_), kEntryLayout) : NodeId();
+  for (size_t i = 0; i <= layout.parameters.size(); ++i) {
+    const NodeId text = child(texts, i);
+    if (!text.valid() || nodes().kind(text) != NodeKind::kString) break;
+    Shape& shape = i < layout.parameters.size() ? layout.parameters[i] : layout.result;
+    const Shape read = ReadShape(nodes().text(text));
+    if (read.valid() && SameButLayout(read, shape)) shape = read;
+  }
   module_->header().entry_layout = std::move(layout);
 }
 
@@ -188,6 +233,7 @@ std::vector<ListId> Converter::SdyResultShardings(const Op& op, std::vector<Inst
     shardings.back() = *sharding;
     any = true;
     if (results->size() == 1) break;
+    if (!options_.as_xla) continue;
     const Shape shape = shape_of((*results)[i]);
     const Result made = b().Add(Opcode::kReshape, {(*results)[i]}, {}, shape);
     if (!made.ok()) continue;

@@ -6,6 +6,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
+#include "ir/sharding/sharding.h"
 #include "parser/stablehlo/export.h"
 
 namespace hlokit::stablehlo {
@@ -158,7 +159,10 @@ std::unique_ptr<Module> Converter::Run() {
   }
   if (status.ok()) SetControlPredecessors();
   if (status.ok()) status = ConvertHeader();
-  if (status.ok()) status = ResultAttributes(program_.op(main));
+  if (status.ok()) {
+    KeepFunctionAttributes(program_.op(main), InstructionId());
+    status = ResultShardings(program_.op(main), module_->entry().id());
+  }
   if (!status.ok()) {
     sink_->Error(DiagnosticKind::kUnsupported, range, MessageOf(status));
     return nullptr;
@@ -280,6 +284,8 @@ absl::Status Converter::OpenFunction(mlir::OperationId id) {
     if (location.valid() && nodes().kind(location) == mlir::NodeKind::kNameLocation) {
       if (std::string cleaned = CleanName(nodes().text(location)); !cleaned.empty()) parameter = std::move(cleaned);
       metadata_ = MetadataOf(location);
+    } else if (!options_.as_xla) {
+      metadata_ = MetadataOf(location);
     }
     const Result made = b().Parameter(i, *shape, parameter);
     if (!made.ok()) return made.status();
@@ -323,10 +329,15 @@ absl::Status Converter::OpenRegion(const Op& op, size_t index) {
   if (kind != FrameKind::kApply) captures = frame().captures.back();
   std::vector<Shape> elements;
   if (kind != FrameKind::kBranch) {
+    // The state of a loop has the layouts of its results.
+    const absl::StatusOr<Shape> state = kind == FrameKind::kLoop && op.result_count != 0 ? ResultsShape(op) : Shape();
     for (uint32_t i = 0; i < block.argument_count; ++i) {
       absl::StatusOr<Shape> shape = ShapeOfType(program_.type(program_.argument(block, i)));
       if (!shape.ok()) return shape.status();
       elements.push_back(*shape);
+      if (!state.ok() || !state->valid() || i >= op.result_count) continue;
+      const Shape result = op.result_count == 1 ? *state : state->element(i);
+      if (result.WithoutLayout() == shape->WithoutLayout()) elements.back() = result;
     }
   }
   const std::string name = nodes().str(op.name) == "sdy.manual_computation" ? "xla.sdy.manual_computation_body"
@@ -341,8 +352,10 @@ absl::Status Converter::OpenRegion(const Op& op, size_t index) {
     for (mlir::ValueId value : captures) elements.push_back(shape_of(values_[value.value]));
   }
   frames_.push_back(std::move(opened));
+  if (!options_.as_xla) metadata_ = MetadataId();  // that of an operation before the region
   if (kind == FrameKind::kApply) {
     for (uint32_t i = 0; i < block.argument_count; ++i) {
+      if (!options_.as_xla) metadata_ = MetadataOf(program_.values[program_.argument(block, i).value].location);
       const Result parameter = b().Parameter(i, elements[i], StrCat("Arg_", i));
       if (!parameter.ok()) return parameter.status();
       Bind(program_.argument(block, i), *parameter);
@@ -394,6 +407,7 @@ absl::Status Converter::CloseFrame() {
     if (closed.function != main_ && !options_.as_xla) {
       KeepFunctionAttributes(program_.op(closed.function), module_->record(closed.computation).root);
     }
+    if (closed.function != main_) return ResultShardings(program_.op(closed.function), closed.computation);
   } else {
     frame().computations.push_back(closed.computation);
   }
@@ -552,16 +566,19 @@ absl::Status Converter::ConvertReturn(const Op& op) {
   }
   const bool main = frame().function == main_;
   std::vector<ListId> shardings;
-  if (main && options_.as_xla) shardings = SdyResultShardings(op, &results);
+  if (main) shardings = SdyResultShardings(op, &results);
   root = results.size() == 1 && !(main && options_.return_tuple) ? results[0] : b().MakeTuple(results);
   if (results.size() == 1 && options_.as_xla && frame().kind == FrameKind::kLoop && frame().is_body) {
     root = ShardedResult(root, ShardingOf(module_->computation(frame().computation).parameter(0).id()));
   }
   if (!shardings.empty()) {
-    if (results.size() == 1 && !options_.return_tuple)
-      root = ShardedResult(root, shardings[0]);
-    else
+    if (results.size() != 1 || options_.return_tuple) {
       ShardTuple(root, shardings);
+    } else if (options_.as_xla) {
+      root = ShardedResult(root, shardings[0]);
+    } else if (!ShardingOf(root).valid()) {
+      module_->SetAttr(root, Attr::kSharding, NormalizeForShape(&context(), shardings[0], shape_of(root)).value);
+    }
   }
   if (results.size() != 1 && !main && !ShardingOf(root).valid()) {
     // The state of a loop, or the results of branches, are as the operation says.

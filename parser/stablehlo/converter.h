@@ -144,6 +144,8 @@ class Converter {
   // The shape of xla_shape, or with the order of result_layout, if the operation has one of these attributes and it
   // differs from `shape` only in layouts; `shape` otherwise.
   Shape LaidOut(const Op& op, Shape shape);
+  // The array with the layout and memory space of a memref; invalid if HLO has none like it.
+  Shape BufferLayout(mlir::NodeId memref, Shape array);
   // With the layouts that an attribute of the argument says.
   Shape ShapeOfArgument(const Op& function, size_t argument, Shape shape);
   // A shape in HLO's text; invalid if the text is none.
@@ -222,6 +224,8 @@ class Converter {
   InstructionId ShardedResult(InstructionId value, ListId sharding);
   // Sets the sharding of a flat tuple, if an element has one.
   void ShardTuple(InstructionId tuple, const std::vector<ListId>& leaves);
+  // A tuple of the values, with their shardings.
+  InstructionId MakeShardedTuple(const std::vector<InstructionId>& values);
   // The shardings of the results of an operation; empty if it has none.
   std::vector<ListId> LeavesOf(const Op& op);
   void AddFrontend(InstructionId id, std::string_view key, std::string_view value);
@@ -236,6 +240,7 @@ class Converter {
   // Adds a frontend attribute of the module; none if `value` is empty.
   void AddModuleFrontend(std::string_view key, std::string_view value);
   absl::Status FindMeshes();
+  absl::Status FindRoundTripMeshes();
   absl::Status SetFrontend(InstructionId id, mlir::NodeId dictionary);
   absl::StatusOr<ListId> FrontendAttributes(mlir::NodeId dictionary);
 
@@ -244,7 +249,7 @@ class Converter {
   absl::Status HeaderAttribute(std::string_view key, mlir::NodeId value, KeptAttributes* kept);
   // Attributes of a function and of its results that HLO has no place for: of main on the module, of others on `root`.
   void KeepFunctionAttributes(const Op& function, InstructionId root);
-  absl::Status ResultAttributes(const Op& function);
+  absl::Status ResultShardings(const Op& function, ComputationId computation);
   void SortAliases();
   // How many results the type of a function says; 0 if it has no type.
   size_t ResultCount(const Op& function) const;

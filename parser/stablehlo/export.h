@@ -35,6 +35,10 @@ inline constexpr std::string_view kAttributes = "hlokit.attributes";
 inline constexpr std::string_view kUncalled = "hlokit.uncalled";
 // The shape of an argument in HLO's text, if its layout is not the default one.
 inline constexpr std::string_view kShape = "hlokit.shape";
+// The shapes of the parameters of the entry and of its result in HLO's text, if attributes of MHLO cannot say them.
+inline constexpr std::string_view kEntryLayout = "hlokit.entry_layout";
+// Donated parts of parameters, each its number and the indices of the part.
+inline constexpr std::string_view kBufferDonors = "hlokit.buffer_donors";
 // The shapes of the asynchronous updates between a start and this done, in HLO's text.
 inline constexpr std::string_view kAsyncUpdates = "hlokit.async_updates";
 // Control dependencies: the number of a predecessor, and those of the predecessors of an operation.

@@ -2,7 +2,6 @@
 #include "parser/stablehlo/sdy_sharding.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "absl/status/status.h"
 #include "ir/core/str_cat.h"
@@ -12,55 +11,6 @@ namespace {
 
 absl::Status Malformed(std::string_view what) { return absl::InvalidArgumentError(StrCat("has a malformed ", what)); }
 
-// The rest of a text; every function skips spaces in front.
-class Scanner {
- public:
-  explicit Scanner(std::string_view text) : rest_(text) {}
-
-  bool Try(std::string_view text) {
-    const size_t first = rest_.find_first_not_of(" \n\t");
-    rest_.remove_prefix(std::min(first, rest_.size()));
-    if (!rest_.starts_with(text)) return false;
-    rest_.remove_prefix(text.size());
-    return true;
-  }
-  bool Number(int64_t* number) {
-    Try("");
-    const auto [stop, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), *number);
-    if (error != std::errc()) return false;
-    rest_.remove_prefix(static_cast<size_t>(stop - rest_.data()));
-    return true;
-  }
-  bool Quoted(std::string* text) {
-    if (!Try("\"")) return false;
-    const size_t end = rest_.find('"');
-    if (end == std::string_view::npos) return false;
-    text->assign(rest_.substr(0, end));
-    rest_.remove_prefix(end + 1);
-    return true;
-  }
-  // A name after `@`.
-  bool Symbol(std::string* text) {
-    if (rest_.starts_with('"')) return Quoted(text);
-    size_t end = 0;
-    while (end < rest_.size() && rest_[end] != ',' && rest_[end] != '>' && rest_[end] != ' ') ++end;
-    text->assign(rest_.substr(0, end));
-    rest_.remove_prefix(end);
-    return !text->empty();
-  }
-  // Drops what stands before the first `c`.
-  bool SkipTo(char c) {
-    const size_t at = rest_.find(c);
-    if (at == std::string_view::npos) return false;
-    rest_.remove_prefix(at);
-    return true;
-  }
-  std::string_view rest() const { return rest_; }
-
- private:
-  std::string_view rest_;
-};
-
 // An axis of a mesh, or the part of one of size `size` after a major part of size `major`.
 struct Axis {
   size_t axis;
@@ -68,66 +18,15 @@ struct Axis {
   int64_t size = 0;
 };
 
-absl::Status CheckSizes(const SdyMesh& mesh, int64_t* devices) {
-  constexpr int64_t kMaxDevices = 1 << 20;
-  constexpr size_t kMaxAxes = 256;
-  if (mesh.axes.size() > kMaxAxes) return absl::InvalidArgumentError("has a mesh of too many axes");
-  *devices = 1;
-  for (const auto& axis : mesh.axes) {
-    if (axis.second < 1) return Malformed("mesh");
-    if (__builtin_mul_overflow(*devices, axis.second, devices) || *devices > kMaxDevices) {
-      return absl::InvalidArgumentError("has a mesh of too many devices");
-    }
-  }
-  return absl::OkStatus();
-}
-
-// The device_ids are one device of any number, or all of them in some order.
-absl::Status CheckDevices(const SdyMesh& mesh, int64_t devices) {
-  std::vector<int64_t> sorted = mesh.device_ids;
-  std::sort(sorted.begin(), sorted.end());
-  bool good = static_cast<int64_t>(sorted.size()) == devices;
-  for (size_t i = 0; i < sorted.size() && !mesh.axes.empty(); ++i) {
-    good = good && sorted[i] == static_cast<int64_t>(i);
-  }
-  if (good) return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat("has a mesh whose device_ids are not each of 0 to ", devices - 1, " once"));
-}
-
-absl::Status ReadMeshBody(Scanner* in, SdyMesh* mesh) {
-  int64_t devices = 1;
-  if (!in->Try("<") || !in->Try("[")) return Malformed("mesh");
-  if (!in->Try("]")) {
-    do {
-      std::pair<std::string, int64_t> axis;
-      if (!in->Quoted(&axis.first) || !in->Try("=") || !in->Number(&axis.second)) return Malformed("mesh");
-      mesh->axes.push_back(std::move(axis));
-    } while (in->Try(","));
-    if (!in->Try("]")) return Malformed("mesh");
-  }
-  if (absl::Status status = CheckSizes(*mesh, &devices); !status.ok()) return status;
-  if (in->Try(",")) {
-    if (!in->Try("device_ids") || !in->Try("=") || !in->Try("[")) return Malformed("mesh");
-    do {
-      int64_t id = 0;
-      if (!in->Number(&id) || id < 0) return Malformed("mesh");
-      mesh->device_ids.push_back(id);
-    } while (in->Try(","));
-    if (!in->Try("]")) return Malformed("mesh");
-    if (absl::Status status = CheckDevices(*mesh, devices); !status.ok()) return status;
-  }
-  return in->Try(">") ? absl::OkStatus() : Malformed("mesh");
-}
-
 // {"x", "y":(2)4, ?}p1
-bool ReadAxes(Scanner* in, const SdyMesh& mesh, std::vector<Axis>* axes) {
-  if (!in->Try("{")) return false;
+bool ReadAxes(SdyCursor* in, const SdyMesh& mesh, std::vector<Axis>* axes) {
+  if (!in->Eat("{")) return false;
   bool first = true;
-  while (!in->Try("}")) {
-    if (!first && !in->Try(",")) return false;
+  while (!in->Eat("}")) {
+    if (!first && !in->Eat(",")) return false;
     first = false;
-    if (in->Try("?")) {  // the last one
-      if (!in->Try("}")) return false;
+    if (in->Eat("?")) {  // the last one
+      if (!in->Eat("}")) return false;
       break;
     }
     std::string name;
@@ -136,8 +35,8 @@ bool ReadAxes(Scanner* in, const SdyMesh& mesh, std::vector<Axis>* axes) {
     while (axis.axis < mesh.axes.size() && mesh.axes[axis.axis].first != name) ++axis.axis;
     if (axis.axis == mesh.axes.size()) return false;
     axis.size = mesh.axes[axis.axis].second;
-    if (in->Try(":")) {
-      if (!in->Try("(") || !in->Number(&axis.major) || !in->Try(")") || !in->Number(&axis.size)) return false;
+    if (in->Eat(":")) {
+      if (!in->Eat("(") || !in->Number(&axis.major) || !in->Eat(")") || !in->Number(&axis.size)) return false;
       if (axis.major < 1 || axis.size < 1 || mesh.axes[axis.axis].second % axis.major != 0 ||
           mesh.axes[axis.axis].second / axis.major % axis.size != 0) {
         return false;
@@ -146,7 +45,7 @@ bool ReadAxes(Scanner* in, const SdyMesh& mesh, std::vector<Axis>* axes) {
     axes->push_back(axis);
   }
   int64_t priority = 0;
-  return !in->Try("p") || in->Number(&priority);
+  return !in->Eat("p") || in->Number(&priority);
 }
 
 // Axes, or parts of one, that several dimensions have; `used` has those of each axis of the mesh so far.
@@ -166,7 +65,7 @@ bool Overlap(const std::vector<Axis>& axes, std::vector<std::vector<Axis>>* used
 absl::StatusOr<std::string> TextOf(const SdyMesh& mesh, std::vector<std::vector<Axis>> dims,
                                    const std::vector<Axis>& unreduced, int64_t* budget) {
   if (mesh.axes.empty()) {
-    return mesh.device_ids.size() == 1 ? StrCat("{maximal device=", mesh.device_ids[0], "}") : "{replicated}";
+    return mesh.devices.size() == 1 ? StrCat("{maximal device=", mesh.devices[0], "}") : "{replicated}";
   }
   const size_t rank = dims.size();
   dims.push_back(unreduced);  // as one more dimension
@@ -217,7 +116,7 @@ absl::StatusOr<std::string> TextOf(const SdyMesh& mesh, std::vector<std::vector<
   }
   if (!sharded && rest == 1) return std::string("{unreduced}");
   std::string text = StrCat("{devices=[", tiles, rest > 1 ? StrCat(",", rest) : "", "]");
-  if (!mesh.device_ids.empty()) {
+  if (!mesh.devices.empty()) {
     // The devices one by one: those of the mesh in the new order of its parts.
     *budget -= total;
     if (*budget < 0) return absl::InvalidArgumentError("has a sharding that lists too many devices");
@@ -229,7 +128,7 @@ absl::StatusOr<std::string> TextOf(const SdyMesh& mesh, std::vector<std::vector<
         at += left % parts[order[k]].size * stride[order[k]];
         left /= parts[order[k]].size;
       }
-      StrAppend(&text, i == 0 ? "" : ",", mesh.device_ids[static_cast<size_t>(at)]);
+      StrAppend(&text, i == 0 ? "" : ",", mesh.devices[static_cast<size_t>(at)]);
     }
   } else if (std::is_sorted(order.begin(), order.end())) {
     StrAppend(&text, "<=[", total, "]");
@@ -259,54 +158,54 @@ absl::StatusOr<std::string> TextOf(const SdyMesh& mesh, std::vector<std::vector<
 }
 
 // <@mesh, [{"x"}, {}], replicated={"y"}>
-absl::StatusOr<std::string> ReadOne(Scanner* in, const SdyMeshes& meshes, int64_t* budget) {
+absl::StatusOr<std::string> ReadOne(SdyCursor* in, const SdyMeshes& meshes, int64_t* budget) {
   SdyMesh mesh;
-  if (!in->Try("<")) return Malformed("sharding of the sdy dialect");
-  if (in->Try("@")) {
-    std::string name;
-    if (!in->Symbol(&name)) return Malformed("sharding of the sdy dialect");
+  if (!in->Eat("<")) return Malformed("sharding of the sdy dialect");
+  if (in->Eat("@")) {
+    const std::string name(in->Name());
+    if (name.empty()) return Malformed("sharding of the sdy dialect");
     const auto found = meshes.find(name);
     if (found == meshes.end()) return absl::InvalidArgumentError(StrCat("has a sharding by an unknown mesh @", name));
     mesh = found->second;
-  } else if (!in->Try("mesh")) {
+  } else if (!in->Eat("mesh") || !in->Eat("<")) {
     return Malformed("sharding of the sdy dialect");
-  } else if (absl::Status status = ReadMeshBody(in, &mesh); !status.ok()) {
+  } else if (absl::Status status = ReadSdyMesh(*in, &mesh); !status.ok()) {
     return status;
   }
   std::vector<std::vector<Axis>> dims, used(mesh.axes.size());
   const absl::Status overlap = absl::InvalidArgumentError("has an axis that is used twice");
-  if (!in->Try(",") || !in->Try("[")) return Malformed("sharding of the sdy dialect");
-  if (!in->Try("]")) {
+  if (!in->Eat(",") || !in->Eat("[")) return Malformed("sharding of the sdy dialect");
+  if (!in->Eat("]")) {
     do {
       dims.emplace_back();
       if (!ReadAxes(in, mesh, &dims.back())) return Malformed("sharding of the sdy dialect");
       if (Overlap(dims.back(), &used)) return overlap;
-    } while (in->Try(","));
-    if (!in->Try("]")) return Malformed("sharding of the sdy dialect");
+    } while (in->Eat(","));
+    if (!in->Eat("]")) return Malformed("sharding of the sdy dialect");
   }
   std::vector<Axis> unreduced;
-  while (in->Try(",")) {
+  while (in->Eat(",")) {
     std::vector<Axis> axes;
-    const bool is_unreduced = in->Try("unreduced");
-    if ((!is_unreduced && !in->Try("replicated")) || !in->Try("=")) return Malformed("sharding of the sdy dialect");
-    if (is_unreduced && (in->Try("max") || in->Try("min"))) {
+    const bool is_unreduced = in->Eat("unreduced");
+    if ((!is_unreduced && !in->Eat("replicated")) || !in->Eat("=")) return Malformed("sharding of the sdy dialect");
+    if (is_unreduced && (in->Eat("max") || in->Eat("min"))) {
       return absl::UnimplementedError("has axes that are unreduced by max or min, for which HLO's tiles have no form");
     }
     if (!ReadAxes(in, mesh, &axes)) return Malformed("sharding of the sdy dialect");
     if (Overlap(axes, &used)) return overlap;
     if (is_unreduced) unreduced.insert(unreduced.end(), axes.begin(), axes.end());
   }
-  if (!in->Try(">")) return Malformed("sharding of the sdy dialect");
+  if (!in->Eat(">")) return Malformed("sharding of the sdy dialect");
   return TextOf(mesh, std::move(dims), unreduced, budget);
 }
 
 }  // namespace
 
-absl::StatusOr<SdyMesh> ReadSdyMesh(std::string_view text) {
-  Scanner in(text);
+absl::StatusOr<SdyMesh> ReadSdyMeshText(std::string_view text) {
+  SdyCursor in(text);
   SdyMesh mesh;
-  if (!in.SkipTo('<')) return Malformed("mesh");
-  if (absl::Status status = ReadMeshBody(&in, &mesh); !status.ok()) return status;
+  if (!in.SkipTo('<') || !in.Eat("<")) return Malformed("mesh");
+  if (absl::Status status = ReadSdyMesh(in, &mesh); !status.ok()) return status;
   return mesh;
 }
 
@@ -322,23 +221,22 @@ absl::StatusOr<SdyMesh> ReadStablehloMesh(const mlir::NodeTable& nodes, mlir::No
     if (!name.valid() || !size.valid() || nodes.kind(name) != mlir::NodeKind::kString) return Malformed("mesh");
     result.axes.emplace_back(std::string(nodes.text(name)), nodes.IntegerValue(size).value_or(0));
   }
-  int64_t devices = 1;
-  if (absl::Status status = CheckSizes(result, &devices); !status.ok()) return status;
-  if (!ids.valid()) return result;
-  const std::optional<std::vector<int64_t>> list = nodes.Integers(ids);
-  if (!list) return Malformed("mesh");
-  result.device_ids = *list;
-  if (absl::Status status = CheckDevices(result, devices); !status.ok()) return status;
+  if (ids.valid()) {
+    const std::optional<std::vector<int64_t>> list = nodes.Integers(ids);
+    if (!list) return Malformed("mesh");
+    result.devices = *list;
+  }
+  if (absl::Status status = CheckSdyMesh(&result); !status.ok()) return status;
   return result;
 }
 
 bool ReadSdySubAxis(std::string_view text, int64_t* before, int64_t* size) {
-  Scanner in(text);
-  return in.Try("(") && in.Number(before) && in.Try(")") && in.Number(size) && in.rest().empty();
+  SdyCursor in(text);
+  return in.Eat("(") && in.Number(before) && in.Eat(")") && in.Number(size) && in.rest().empty();
 }
 
 absl::StatusOr<std::string> HloShardingOf(std::string_view sharding, const SdyMeshes& meshes, int64_t* budget) {
-  Scanner in(sharding);
+  SdyCursor in(sharding);
   const bool several = sharding.find("sharding_per_value") != std::string_view::npos;
   if (!in.SkipTo('<')) return Malformed("sharding of the sdy dialect");
   if (!several) return ReadOne(&in, meshes, budget);
@@ -352,15 +250,15 @@ absl::StatusOr<std::string> HloShardingOf(std::string_view sharding, const SdyMe
 
 absl::StatusOr<std::vector<std::string>> HloShardingsOf(std::string_view shardings, const SdyMeshes& meshes,
                                                         int64_t* budget) {
-  Scanner in(shardings);
-  if (!in.SkipTo('<') || !in.Try("<") || !in.Try("[")) return Malformed("sharding of the sdy dialect");
+  SdyCursor in(shardings);
+  if (!in.SkipTo('<') || !in.Eat("<") || !in.Eat("[")) return Malformed("sharding of the sdy dialect");
   std::vector<std::string> all;
-  if (in.Try("]")) return all;
+  if (in.Eat("]")) return all;
   do {
     absl::StatusOr<std::string> one = ReadOne(&in, meshes, budget);
     if (!one.ok()) return one.status();
     all.push_back(*std::move(one));
-  } while (in.Try(","));
+  } while (in.Eat(","));
   return all;
 }
 

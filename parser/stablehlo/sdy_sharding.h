@@ -7,23 +7,16 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "ir/sharding/sdy_mesh.h"
 #include "parser/mlir/node.h"
 
 namespace hlokit::stablehlo {
 
-struct SdyMesh {
-  std::vector<std::pair<std::string, int64_t>> axes;  // names and sizes, major to minor
-  std::vector<int64_t> device_ids;                    // empty: 0, 1, ...
-};
-using SdyMeshes = absl::flat_hash_map<std::string, SdyMesh>;
-
 // Reads `<["data"=4, "model"=2], device_ids=[1, 0]>`; text in front of the bracket is ignored.
-absl::StatusOr<SdyMesh> ReadSdyMesh(std::string_view text);
+absl::StatusOr<SdyMesh> ReadSdyMeshText(std::string_view text);
 // Reads `#stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = "data", size = 4>, ...], device_ids = dense<...>>`.
 absl::StatusOr<SdyMesh> ReadStablehloMesh(const mlir::NodeTable& nodes, mlir::NodeId mesh);
 // Reads `(2)4`, the part of size 4 after a major part of size 2. Returns false if it is none.

@@ -104,8 +104,21 @@ bool Rules::CheckBackendConfig() {
                      typed ? "dictionary" : "string", " attribute"));
 }
 
-bool Rules::CheckInfeed() {
+bool Rules::CheckReceived() {
   if (op.result_count == 0) return Fail("result is expected to be at least of size 1, but got 0");
+  const NodeId last = result(op.result_count - 1);
+  if (!Satisfies(n, mlir::TypeConstraint::kToken, last)) {
+    return Fail(StrCat("last element of result types is expected to be of token type, but got '", Text(last), "'"));
+  }
+  for (size_t i = 0; i + 1 < op.result_count; ++i) {
+    if (IsTensor(result(i)) || n.kind(result(i)) == NodeKind::kTupleType) continue;
+    return Fail(StrCat("everything but the last element of result types is expected to be of tensor type, but got '",
+                       Text(result(i)), "'"));
+  }
+  return true;
+}
+
+bool Rules::CheckInfeed() {
   const NodeId layout = m.attribute(op, "layout");
   if (!layout.valid()) return true;
   if (n.child_count(layout) != op.result_count - 1) {

@@ -90,7 +90,8 @@ bool Rules::CheckDotGeneral() {
   for (const Known& known : kKnown) {
     if (type("lhs_precision_type") == known.lhs && type("rhs_precision_type") == known.rhs &&
         type("accumulation_type") == known.sum && number("lhs_component_count") == known.components &&
-        number("rhs_component_count") == known.components && number("num_primitive_operations") == known.operations) {
+        number("rhs_component_count") == known.components && number("num_primitive_operations") == known.operations &&
+        (known.lhs == "f8" || n.IntegerValue(n.Entry(algorithm, "allow_imprecise_accumulation")).value_or(0) == 0)) {
       return true;
     }
   }

@@ -193,6 +193,12 @@ bool Rules::CheckScan() {
   return true;
 }
 
+bool Rules::CheckTuple() {
+  std::vector<NodeId> types;
+  for (size_t i = 0; i < op.operand_count; ++i) types.push_back(operand(i));
+  return CheckResults({const_cast<mlir::NodeTable&>(n).Make(NodeKind::kTupleType, "", {}, types)});
+}
+
 bool Rules::CheckGetTupleElement() {
   const NodeId tuple = operand(0);
   const int64_t index = Int("index");
@@ -268,7 +274,18 @@ bool Rules::CheckAsyncStart() {
   if (std::find(std::begin(kAllowed), std::end(kAllowed), m.name(block->first)) == std::end(kAllowed)) {
     return fail("region must contain a collective or slice operation");
   }
+  if (m.op(block->first).next != block->last) return fail("region must contain one operation and its return");
   return true;
+}
+
+bool Rules::CheckAsyncFuture() {
+  const mlir::Block* const block = BlockOf(0);
+  if (block == nullptr || n.kind(result()) != NodeKind::kFutureType) return true;
+  const std::vector<NodeId> returned = ReturnedTypes(*block);
+  bool same = n.child_count(result()) == returned.size();
+  for (size_t i = 0; same && i < returned.size(); ++i) same = TypesInfer(returned[i], n.child(result(), i));
+  if (same) return true;
+  return FailResults({const_cast<mlir::NodeTable&>(n).Make(NodeKind::kFutureType, "", {}, returned)});
 }
 
 // ---- functions ----

@@ -66,6 +66,17 @@ bool Rules::CheckCollective() {
       return Fail(StrCat(short_name, " with has_dynamic_root=true requires at least two operands (data + root)"));
     }
     --data;
+    const NodeId root = operand(data);
+    if (!Satisfies(n, mlir::TypeConstraint::kInteger, root) || rank(root) != 1) {
+      return Fail(StrCat("last operand of ", short_name,
+                         " with has_dynamic_root=true must be a 1-dimensional integer tensor, but got '", Text(root),
+                         "'"));
+    }
+    if (!SizesAgree(sizes(root)[0], static_cast<int64_t>(data))) {
+      return Fail(StrCat("last operand of ", short_name,
+                         " with has_dynamic_root=true must have the same number of elements as data operands (", data,
+                         "), but got ", sizes(root)[0]));
+    }
   }
   if (data == 0 && short_name != "all_reduce") return Fail(StrCat(short_name, " requires at least one data operand"));
   if (!CheckGroups()) return false;

@@ -168,6 +168,22 @@ bool Rules::CheckOutputShape() {
                      TypesText({result()})));
 }
 
+bool Rules::CheckOutputSize() {
+  const std::optional<Ints> shape = ConstantOf(op.operand_count - 1);
+  if (!shape || !IsStatic(operand(0))) return true;
+  const auto count = [](absl::Span<const int64_t> dims) {
+    int64_t product = 1;
+    for (int64_t size : dims) {
+      if (__builtin_mul_overflow(product, size, &product)) return int64_t{-1};
+    }
+    return product;
+  };
+  const int64_t from = count(sizes(operand(0))), to = count(*shape);
+  if (from == to) return true;
+  return Fail(StrCat("output_shape is incompatible with input type of operation: input has ", from,
+                     " elements, but output_shape has ", to));
+}
+
 bool Rules::CheckTranspose() {
   const Ints permutation = List("permutation");
   const int64_t count = rank(operand(0));
@@ -314,23 +330,29 @@ bool Rules::CheckPad() {
   if (low.size() != count) {
     return FailInference(StrCat("edge_padding_low length (", low.size(), ") must match operand rank (", count, ")"));
   }
-  Ints shape;
+  const Ints bounds = mlir::BoundsOf(n, operand(0));
+  Ints shape, padded_bounds;
   for (size_t i = 0; i < count; ++i) {
     if (interior[i] < 0) return FailInference(StrCat("Interior padding cannot be negative: ", interior[i]));
     const int64_t size = sizes(operand(0))[i];
-    int64_t padded = kDynamicSize;
-    if (size != kDynamicSize) {
+    // The bound of a dimension that has one is padded like a size.
+    const bool bounded = size == kDynamicSize && !bounds.empty() && bounds[i] != kDynamicSize;
+    int64_t padded = bounded ? bounds[i] : size;
+    if (padded != kDynamicSize) {
       int64_t between = 0;
-      if (__builtin_mul_overflow(std::max<int64_t>(size - 1, 0), interior[i], &between) ||
-          __builtin_add_overflow(between, size, &padded) || __builtin_add_overflow(padded, low[i], &padded) ||
+      if (__builtin_mul_overflow(std::max<int64_t>(padded - 1, 0), interior[i], &between) ||
+          __builtin_add_overflow(between, padded, &padded) || __builtin_add_overflow(padded, low[i], &padded) ||
           __builtin_add_overflow(padded, high[i], &padded)) {
         return FailInference(StrCat("Padding makes dimension ", i, " too large"));
       }
-      if (padded < 0) return FailInference(StrCat("Padding result in negative size for dimension ", i));
+      if (padded < 0) {
+        return FailInference(StrCat("Padding result in negative ", bounded ? "bound" : "size", " for dimension ", i));
+      }
     }
-    shape.push_back(padded);
+    shape.push_back(bounded ? kDynamicSize : padded);
+    if (!bounds.empty()) padded_bounds.push_back(bounded ? padded : kDynamicSize);
   }
-  return CheckResults({TensorOf(shape, element(operand(0)))});
+  return CheckResults({TensorOf(shape, element(operand(0)), padded_bounds)});
 }
 
 bool Rules::CheckDynamicPad() {

@@ -185,7 +185,25 @@ bool Rules::CheckReduceWindow() {
     }
   }
   return CheckWindow(window.size(), window, "base_dilations", "window_dilations") &&
-         CheckReducer(0, inputs, inits, window);
+         CheckReducer(0, inputs, inits, window) && CheckReducedElements();
+}
+
+bool Rules::CheckReducedElements() {
+  // The region that reduces is the last one.
+  const mlir::Block* const block = BlockOf(op.region_count - 1);
+  if (block == nullptr) return true;
+  const std::vector<NodeId> returned = ReturnedTypes(*block);
+  // A collective operation reduces each of its operands with one region.
+  const bool shared = returned.size() == 1;
+  if (!shared && returned.size() != op.result_count)
+    return Fail("expects a result for each value that the region returns");
+  for (size_t i = 0; i < op.result_count; ++i) {
+    const NodeId wanted = returned[shared ? 0 : i];
+    if (!IsTensor(wanted) || !IsTensor(result(i)) || ElementsInfer(element(wanted), element(result(i)))) continue;
+    return Fail(StrCat("expects result #", i, " to have the element type that the region returns, '",
+                       Text(element(wanted)), "', but got '", Text(element(result(i))), "'"));
+  }
+  return true;
 }
 
 bool Rules::CheckSelectAndScatter() {

@@ -210,6 +210,18 @@ bool Rules::CheckConstant() {
   return FailResults({type});
 }
 
+bool Rules::CheckConstantLike() {
+  for (NodeId type : {operand(0), result()}) {
+    if (IsTensor(type) || n.kind(type) == NodeKind::kUnrankedTensorType) continue;
+    return Fail(StrCat("operand and result must be tensors, but got '", Text(type), "'"));
+  }
+  const NodeId value = m.attribute(op, "value");
+  const bool number = n.kind(value) == NodeKind::kInteger || n.kind(value) == NodeKind::kFloat;
+  if (!number || n.child(value, 0) == element(result())) return true;
+  return Fail(StrCat("value's type doesn't match element return type: '", Text(n.child(value, 0)), "' vs '",
+                     Text(element(result())), "'"));
+}
+
 bool Rules::CheckSelect() {
   const NodeId pred = operand(0), on_true = operand(1), on_false = operand(2);
   if (!TypesInfer(on_true, on_false)) {

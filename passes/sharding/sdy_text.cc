@@ -18,7 +18,7 @@ bool FindMesh(std::string_view meshes, std::string_view name, SdyMesh* mesh) {
       // Not the end of a longer name.
       if (quote.empty() && at > 0 && std::string_view(" ,{").find(meshes[at - 1]) == std::string_view::npos) continue;
       SdyCursor in(meshes.substr(at + key.size()));
-      return ReadSdyMesh(in, mesh);
+      return ReadSdyMesh(in, mesh).ok();
     }
   }
   return false;
@@ -27,7 +27,7 @@ bool FindMesh(std::string_view meshes, std::string_view name, SdyMesh* mesh) {
 // Parses `@mesh` or `mesh<["a"=2]>`.
 bool ParseMesh(SdyCursor& in, std::string_view meshes, SdyMesh* mesh) {
   if (in.Eat("@")) return FindMesh(meshes, in.Name(), mesh);
-  return in.Eat("mesh<") && ReadSdyMesh(in, mesh);
+  return in.Eat("mesh<") && ReadSdyMesh(in, mesh).ok();
 }
 
 // Parses `{"a", "b":(1)2, ?}` after the brace.
@@ -123,7 +123,7 @@ std::optional<SdyManualAxes> ParseSdyManualAxes(std::string_view manual_axes, st
     const size_t first = meshes.find(kSdyMesh);
     if (first == meshes.npos) return std::nullopt;
     SdyCursor of_module(meshes.substr(first + kSdyMesh.size()));
-    if (!ReadSdyMesh(of_module, &mesh)) return std::nullopt;
+    if (!ReadSdyMesh(of_module, &mesh).ok()) return std::nullopt;
   }
   const size_t brace = manual_axes.find('{');
   if (brace == manual_axes.npos) return std::nullopt;

@@ -44,6 +44,7 @@ ModulePtr Parse(std::shared_ptr<const SourceBuffer> source, bool verify, bool al
     options.allow_unknown = allow_unknown;
     options.entry = entry;
     options.check_shapes_after_errors = true;
+    options.verify_stablehlo = verify;
     module = ParseModule(source, options, &sink);
     if (module != nullptr && verify) {
       VerifyModule(*module, {}, &sink);

@@ -42,6 +42,7 @@ bool IsCompared(const std::string& text) {
 std::unique_ptr<mlir::Module> Read(const std::string& text, DiagnosticSink* sink) {
   mlir::MlirOptions options;
   options.max_literal_bytes = 1 << 20;
+  options.verify = false;
   auto source = std::make_shared<const SourceBuffer>("fuzz", text);
   return ParseStablehloProgram(source, source->text(), options, sink);
 }

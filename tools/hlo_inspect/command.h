@@ -31,6 +31,7 @@ struct InspectFlags {
     app->add_option("-o,--output", output, "output file; - is standard output")->type_name("FILE")->default_str("-");
     app->add_flag("--verify,!--no-verify", verify, "verify the modules first (default on)");
     input.AddFlags(app);
+    app->parse_complete_callback([this] { input.parse.verify_stablehlo = verify; });
   }
 };
 

@@ -364,6 +364,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
     return cli::UsageError("hlo-run", "--isolate-json requires --isolate or --replay");
   }
   flags->input.parse.check_shapes_after_errors = flags->verify;
+  flags->input.parse.verify_stablehlo = flags->verify;
   // Without either, a run that needs the values reports an error.
   flags->input.warn_of_elided =
       !flags->options.fill_elided && (flags->seed.has_value() || flags->simulation.timing_only);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What surrounds operations: shardings, frontend attributes, locations, attributes of arguments and of the module.
 #include <algorithm>
+#include <utility>
 
 #include "ir/core/str_cat.h"
 #include "ir/text/attribute_text.h"
@@ -69,13 +70,48 @@ void Exporter::AddFunctionAttributes(Computation computation, size_t results, At
     }
     return;
   }
+  std::vector<NodeId> of_results(results);
   if (const auto text = FrontendAttributeOf(list, kMlirResultAttributes)) {
     const NodeId array = ParseAttribute(*text, NodeKind::kArray);
-    if (!array.valid() || n().child_count(array) != results) return;
-    for (NodeId each : n().children(array)) {
-      if (n().kind(each) != NodeKind::kDictionary) return;
+    if (array.valid() && n().child_count(array) == results) of_results = n().children(array);
+    for (NodeId each : of_results) {
+      if (!each.valid() || n().kind(each) != NodeKind::kDictionary) of_results.assign(results, NodeId());
     }
-    attributes->push_back({"res_attrs", array});
+  }
+  // The tuple of the results is no operation that could have its sharding.
+  if (!options_.as_xla && root.opcode() == Opcode::kTuple && root.has(Attr::kSharding)) {
+    AddResultShardings(ShardingText(AttrReader(root).list_id(Attr::kSharding)), &of_results);
+  }
+  if (std::none_of(of_results.begin(), of_results.end(), [](NodeId each) { return each.valid(); })) return;
+  for (NodeId& each : of_results) {
+    if (!each.valid()) each = n().Make(NodeKind::kDictionary);
+  }
+  attributes->push_back({"res_attrs", n().Make(NodeKind::kArray, "", {}, of_results)});
+}
+
+void Exporter::AddResultShardings(std::string_view tuple, std::vector<NodeId>* of_results) {
+  // {{replicated}, {devices=[2]<=[2] metadata={op_name="x"}}}
+  if (!tuple.starts_with("{{")) return;
+  std::vector<std::string_view> leaves;
+  int64_t depth = 0;
+  size_t begin = 0;
+  for (size_t i = 1; i + 1 < tuple.size(); ++i) {
+    if (tuple[i] == '"') {
+      for (++i; i + 1 < tuple.size() && tuple[i] != '"'; ++i) i += tuple[i] == '\\' ? 1 : 0;
+    } else if (tuple[i] == '{' && depth++ == 0) {
+      begin = i;
+    } else if (tuple[i] == '}' && --depth == 0) {
+      leaves.push_back(tuple.substr(begin, i + 1 - begin));
+    }
+  }
+  if (leaves.size() != of_results->size()) return;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    Attributes entries = {{"mhlo.sharding", n().String(leaves[i])}};
+    NodeId& each = (*of_results)[i];
+    for (size_t k = 0; each.valid() && k < n().child_count(each); ++k) {
+      entries.push_back({n().str(StringId(static_cast<uint32_t>(n().ints(each)[k]))), n().child(each, k)});
+    }
+    each = Dictionary(entries);
   }
 }
 
@@ -264,6 +300,99 @@ NodeId Exporter::ArgumentAttributes(Computation computation) {
   return any ? n().Make(NodeKind::kArray, "", {}, all) : NodeId();
 }
 
+NodeId Exporter::NestedLayout(Shape root, bool tiles) {
+  const auto dense = [&](absl::Span<const int64_t> values) {
+    const int64_t sizes[] = {static_cast<int64_t>(values.size())};
+    const NodeId type = n().Tensor(sizes, n().Make(NodeKind::kIndexType));
+    const auto* data = reinterpret_cast<const std::byte*>(n().arena().CopyArray(values.data(), values.size()));
+    return n().MakeBlob(type, data, values.size() * sizeof(int64_t), values.size() == 1);
+  };
+  // Lists of tuples are made after their elements.
+  std::vector<std::pair<Shape, bool>> pending = {{root, false}};
+  std::vector<NodeId> made;
+  while (!pending.empty()) {
+    const auto [shape, leaving] = pending.back();
+    pending.pop_back();
+    if (shape.IsTuple()) {
+      const auto count = static_cast<size_t>(shape.tuple_size());
+      if (!leaving) {
+        pending.push_back({shape, true});
+        for (size_t i = count; i-- > 0;) pending.push_back({shape.element(static_cast<int64_t>(i)), false});
+        continue;
+      }
+      const std::vector<NodeId> elements(made.end() - static_cast<std::ptrdiff_t>(count), made.end());
+      made.resize(made.size() - count);
+      made.push_back(n().Make(NodeKind::kArray, "", {}, elements));
+      continue;
+    }
+    const LayoutRecord* layout = shape.IsArray() ? shape.layout() : nullptr;
+    if (!tiles) {
+      made.push_back(dense(layout == nullptr ? absl::Span<const int64_t>() : layout->minor_to_major));
+      continue;
+    }
+    std::vector<NodeId> list;
+    if (layout != nullptr && layout->extras != nullptr) {
+      for (const std::vector<int64_t>& tile : layout->extras->tiles) list.push_back(dense(tile));
+    }
+    made.push_back(n().Make(NodeKind::kArray, "", {}, list));
+  }
+  return made.back();
+}
+
+namespace {
+
+enum class LayoutContent : uint8_t { kOther, kTiles, kMore };  // than the default order: tiles, or more than these
+
+LayoutContent ContentOf(Shape root) {
+  LayoutContent content = LayoutContent::kOther;
+  std::vector<Shape> pending = {root};
+  while (!pending.empty()) {
+    const Shape shape = pending.back();
+    pending.pop_back();
+    if (shape.IsTuple()) pending.insert(pending.end(), shape.elements().begin(), shape.elements().end());
+    if (!shape.IsArray() || shape.layout() == nullptr || shape.layout()->extras == nullptr) continue;
+    LayoutExtras others = *shape.layout()->extras;
+    if (!others.tiles.empty()) content = std::max(content, LayoutContent::kTiles);
+    others.tiles.clear();
+    if (!(others == LayoutExtras())) content = LayoutContent::kMore;
+  }
+  return content;
+}
+
+}  // namespace
+
+void Exporter::AddEntryLayout(Attributes* attributes) {
+  if (!module_.header().entry_layout) return;
+  const EntryLayout& layout = *module_.header().entry_layout;
+  if (!layout.result.valid() || static_cast<int64_t>(layout.parameters.size()) != module_.entry().parameter_count()) {
+    return;
+  }
+  const auto list = [&](absl::Span<const Shape> shapes, bool tiles) {
+    std::vector<NodeId> each;
+    for (Shape shape : shapes) each.push_back(NestedLayout(shape, tiles));
+    return n().Make(NodeKind::kArray, "", {}, each);
+  };
+  // A list of one result has its layout; of several the list is that of the tuple.
+  std::vector<Shape> results = {layout.result};
+  if (IsUnpacked(layout.result)) results.assign(layout.result.elements().begin(), layout.result.elements().end());
+  bool more = false;
+  const auto add = [&](std::string_view orders, std::string_view tiles, absl::Span<const Shape> shapes) {
+    if (std::none_of(shapes.begin(), shapes.end(), HasLayout)) return;
+    LayoutContent content = LayoutContent::kOther;
+    for (Shape shape : shapes) content = std::max(content, ContentOf(shape));
+    attributes->push_back({orders, list(shapes, false)});
+    if (content == LayoutContent::kTiles || options_.as_xla) attributes->push_back({tiles, list(shapes, true)});
+    more = more || content == LayoutContent::kMore;
+  };
+  add("mhlo.xla_entry_computation_parameter_layouts", "mhlo.xla_entry_computation_parameter_tiles", layout.parameters);
+  add("mhlo.xla_entry_computation_result_layout", "mhlo.xla_entry_computation_result_tiles", results);
+  if (!more || options_.as_xla) return;
+  std::vector<NodeId> texts;
+  for (Shape shape : layout.parameters) texts.push_back(n().String(ToString(shape)));
+  texts.push_back(n().String(ToString(layout.result)));
+  attributes->push_back({kEntryLayout, n().Make(NodeKind::kArray, "", {}, texts)});
+}
+
 Exporter::Attributes Exporter::HeaderAttributes() {
   const Context& context = module_.context();
   const ModuleHeader& header = module_.header();
@@ -299,6 +428,17 @@ Exporter::Attributes Exporter::HeaderAttributes() {
                                      {"parameter_index", Dims(context.list(alias.parameter_index))},
                                      {"parameter_number", I64(alias.parameter)}});
     aliases.push_back(Dictionary({{"alias", inner}, {"output_index", Dims(context.list(alias.output_index))}}));
+  }
+  AddEntryLayout(&attributes);
+  std::vector<NodeId> donors;
+  for (const BufferDonor& donor : header.buffer_donor) {
+    if (context.list(donor.parameter_index).empty()) continue;  // of an argument
+    Ints part = {donor.parameter};
+    part.insert(part.end(), context.list(donor.parameter_index).begin(), context.list(donor.parameter_index).end());
+    donors.push_back(Dims(part));
+  }
+  if (!donors.empty() && !options_.as_xla) {
+    attributes.push_back({kBufferDonors, n().Make(NodeKind::kArray, "", {}, donors)});
   }
   if (options_.as_xla) {
     attributes.push_back({"mhlo.cross_program_prefetches", n().Make(NodeKind::kArray, "", {}, {})});
@@ -345,17 +485,24 @@ NodeId Exporter::LocationOf(Instruction instruction) {
     const NodeId pair[] = {frames[i], location};
     location = location.valid() ? n().Make(NodeKind::kCallSiteLocation, "", {}, pair) : frames[i];
   }
-  if (!location.valid() && metadata.source_file.valid()) {
-    location = file(context.str(metadata.source_file), metadata.source_line, metadata.source_column,
-                    metadata.source_end_line, metadata.source_end_column);
+  NodeId source;
+  if (metadata.source_file.valid()) {
+    source = file(context.str(metadata.source_file), metadata.source_line, metadata.source_column,
+                  metadata.source_end_line, metadata.source_end_column);
   }
+  const bool has_names = metadata.op_name.valid() || metadata.op_type.valid();
+  if (!location.valid() && (!has_names || options_.as_xla)) location = std::exchange(source, NodeId());
   const auto named = [&](std::string_view name) {
     location = n().Make(NodeKind::kNameLocation, name, {},
                         location.valid() ? absl::Span<const NodeId>(&location, 1) : absl::Span<const NodeId>());
   };
   if (metadata.op_name.valid()) named(context.str(metadata.op_name));
   if (metadata.op_type.valid()) named(StrCat(context.str(metadata.op_type), ":"));
-  return location;
+  if (!source.valid() || !location.valid() || options_.as_xla) return location;
+  // A position within a name would be a stack frame.
+  const int64_t without_metadata[] = {0};
+  const NodeId parts[] = {location, source};
+  return n().Make(NodeKind::kFusedLocation, "", without_metadata, parts);
 }
 
 }  // namespace hlokit::stablehlo

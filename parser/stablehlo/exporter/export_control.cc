@@ -337,7 +337,7 @@ absl::Status Exporter::ExportRecv(Instruction instruction) {
 
 absl::Status Exporter::ExportCustomCall(Instruction instruction) {
   for (Attr attr : {Attr::kLiteral, Attr::kWindow, Attr::kDimLabels, Attr::kOperandPrecision}) {
-    if (instruction.has(attr) && (options_.as_xla || attr == Attr::kLiteral)) {
+    if (instruction.has(attr) && options_.as_xla) {
       return Unsupported(instruction, ToString(attr));
     }
   }
@@ -420,8 +420,8 @@ absl::Status Exporter::ExportCustomCall(Instruction instruction) {
     const bool any = std::any_of(spaces.begin(), spaces.end(), [](int64_t space) { return space != 0; });
     if (any) kept.push_back({"mhlo.operand_memory_spaces", Dims(spaces)});
   }
-  std::vector<Attr> texts = {Attr::kWindow, Attr::kDimLabels, Attr::kOperandPrecision, Attr::kFeatureGroupCount,
-                             Attr::kBatchGroupCount};
+  std::vector<Attr> texts = {Attr::kLiteral,           Attr::kWindow,         Attr::kDimLabels, Attr::kOperandPrecision,
+                             Attr::kFeatureGroupCount, Attr::kBatchGroupCount};
   if (other_version) texts.push_back(Attr::kApiVersion);
   AddKept(instruction, texts, &kept, false);
   const uint32_t schedule = instruction.payload(Attr::kSchedule).value_or(0);

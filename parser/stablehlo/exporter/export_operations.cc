@@ -67,6 +67,24 @@ void Exporter::AddPrecision(Instruction instruction, Attributes* attributes, std
 
 // ---- by opcode ----
 
+// Returns true for an elementwise operation of mixed precision, which HLO has, and StableHLO has not.
+static bool MixesFloats(Instruction instruction) {
+  const Opcode opcode = instruction.opcode();
+  if (!HasTrait(opcode, kElementwise) || opcode == Opcode::kConvert || opcode == Opcode::kStochasticConvert) {
+    return false;
+  }
+  std::optional<ElementType> type;
+  const auto differs = [&](Shape shape) {
+    if (!shape.IsArray() || !IsFloat(shape.element_type())) return false;
+    if (!type) type = shape.element_type();
+    return *type != shape.element_type();
+  };
+  for (Instruction operand : instruction.operands()) {
+    if (differs(operand.shape())) return true;
+  }
+  return differs(instruction.shape());
+}
+
 absl::Status Exporter::Convert(Instruction instruction) {
   using Export = absl::Status (Exporter::*)(Instruction);
   static constexpr OpcodeRow<Export> kRows[] = {
@@ -81,6 +99,7 @@ absl::Status Exporter::Convert(Instruction instruction) {
     // Default, high and highest.
     if (precision > 2) return Unsupported(instruction, ToString(Attr::kOperandPrecision));
   }
+  if (MixesFloats(instruction)) return Unsupported(instruction, "floating-point types that differ");
   return (this->*kExports[static_cast<size_t>(instruction.opcode())])(instruction);
 }
 

@@ -2,9 +2,11 @@
 #include "parser/stablehlo/exporter/exporter.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ir/core/str_cat.h"
 #include "ir/verify/verifier.h"
+#include "parser/stablehlo/verify.h"
 
 namespace hlokit::stablehlo {
 
@@ -50,6 +52,7 @@ std::unique_ptr<mlir::Module> Exporter::Run() {
   Instruction at;
   while (status.ok() && !frames_.empty()) {
     if (frames_.back().next.valid()) at = module_.instruction(frames_.back().next);
+    source_ = at.valid() ? RangeOf(at) : SourceRange{};
     status = Step();
     if (status.ok() && frames_.empty()) status = OpenNextFunction();
   }
@@ -64,7 +67,18 @@ std::unique_ptr<mlir::Module> Exporter::Run() {
   frames_.back().block = mlir::BlockId(0);
   Attributes name = {{"sym_name", n().String(module_.name())}};
   Emit("builtin.module", {}, name, {}, {mlir::RegionId(1)}, HeaderAttributes());
-  return std::move(out_);
+  return options_.as_xla || IsValid() ? std::move(out_) : nullptr;
+}
+
+bool Exporter::IsValid() {
+  DiagnosticSink errors;
+  VerifyProgram(*out_, &errors);
+  bool reported = false;
+  for (const Diagnostic& error : errors.diagnostics()) {
+    if (error.severity != Severity::kError || std::exchange(reported, true)) continue;
+    sink_->Error(DiagnosticKind::kUnsupported, error.range, StrCat("StableHLO has no place for this: ", error.message));
+  }
+  return !reported;
 }
 
 // Of the computations that nothing calls.
@@ -147,7 +161,8 @@ absl::Status Exporter::OpenFunction(Computation computation) {
     const Instruction parameter = computation.parameter(i);
     const NodeId type = TypeOf(parameter.shape());
     if (!type.valid()) return Unsupported(parameter, "its type");
-    const mlir::ValueId value = NewArgument(frames_.back().block, type);
+    const mlir::ValueId value =
+        NewArgument(frames_.back().block, type, options_.as_xla ? NodeId() : LocationOf(parameter));
     values_[parameter.id().value] = value;
     elements_[parameter.id().value].clear();
   }
@@ -203,7 +218,7 @@ absl::Status Exporter::OpenRegion(Instruction instruction, Computation computati
     }
     const NodeId type = TypeOf(parameter.shape());
     if (!type.valid()) return Unsupported(parameter, "its type");
-    values_[parameter.id().value] = NewArgument(block, type);
+    values_[parameter.id().value] = NewArgument(block, type, options_.as_xla ? NodeId() : LocationOf(parameter));
   }
   return absl::OkStatus();
 }
@@ -353,11 +368,11 @@ NodeId Exporter::TypeOf(Shape root) {
   return made.back();
 }
 
-mlir::ValueId Exporter::NewArgument(mlir::BlockId block, NodeId type) {
+mlir::ValueId Exporter::NewArgument(mlir::BlockId block, NodeId type, NodeId location) {
   mlir::Block& b = out_->blocks[block.value];
   const mlir::ValueId value(static_cast<uint32_t>(out_->values.size()));
   if (b.argument_count == 0) b.argument_begin = value.value;
-  out_->values.push_back({type, NodeId(), mlir::OperationId(), block, b.argument_count++});
+  out_->values.push_back({type, location, mlir::OperationId(), block, b.argument_count++});
   return value;
 }
 
@@ -366,6 +381,8 @@ Exporter::Values Exporter::Emit(std::string_view name, const Values& operands, c
                                 const Attributes& discardable, NodeId location) {
   mlir::Operation op;
   op.location = location;
+  op.offset = source_.offset;
+  op.name_size = source_.size;
   op.name = n().strings().Intern(name);
   op.definition = mlir::FindDefinition(name);
   const mlir::OperationId id(static_cast<uint32_t>(out_->operations.size()));

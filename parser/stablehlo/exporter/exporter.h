@@ -80,7 +80,7 @@ class Exporter {
   Values Elements(Instruction tuple);
   mlir::NodeId TypeOf(Shape shape);
   mlir::NodeId ElementTypeOf(ElementType type);
-  mlir::ValueId NewArgument(mlir::BlockId block, mlir::NodeId type);
+  mlir::ValueId NewArgument(mlir::BlockId block, mlir::NodeId type, mlir::NodeId location = {});
   Values Emit(std::string_view name, const Values& operands, const Attributes& attributes,
               const std::vector<mlir::NodeId>& results, const std::vector<mlir::RegionId>& regions = {},
               const Attributes& discardable = {}, mlir::NodeId location = {});
@@ -219,11 +219,21 @@ class Exporter {
   void AddControlDependencies(Instruction instruction, Attributes* attributes);
   // Warns of a dependency between instructions of which one is no operation.
   void ReportLostControlDependencies();
+  // Reports the first rule of StableHLO that the program violates, as HLO of mixed precision does.
+  bool IsValid();
   // Shardings, frontend attributes.
   Attributes Discardable(Instruction instruction);
   // Of the parameters of a function; invalid if there are none.
   mlir::NodeId ArgumentAttributes(Computation computation);
+  // Adds the parts of a tuple's sharding to the attributes of results, of which invalid ones are none.
+  void AddResultShardings(std::string_view tuple, std::vector<mlir::NodeId>* of_results);
   Attributes HeaderAttributes();
+  // Layouts of the entry that are not the default ones: orders and tiles as XLA has them, and all that these cannot say
+  // as text.
+  void AddEntryLayout(Attributes* attributes);
+  // The orders of the arrays of a shape, nested as it is, or their tiles.
+  mlir::NodeId NestedLayout(Shape shape, bool tiles);
+
   mlir::NodeId LocationOf(Instruction instruction);
   mlir::NodeTable& n() { return out_->nodes; }
 
@@ -244,6 +254,7 @@ class Exporter {
   mlir::BlockId top_block_;
   std::vector<uint32_t> control_ids_;    // by InstructionId, from 1 on; empty if there are no control dependencies
   std::vector<uint8_t> ordered_;         // by InstructionId: 1 once its numbers are written
+  SourceRange source_;                   // the place of the instruction that is exported
   std::vector<ComputationId> uncalled_;  // that nothing calls
   size_t next_function_ = 0;             // of these
 };

@@ -56,6 +56,52 @@ constexpr Row kRows[] = {
      "tensor<?xf32>",
      "Interior padding cannot be negative: -1"},
     {"", "%0 = stablehlo.iota dim = 0 : tensor<f32>", "does not support scalars"},
+    {"%a: tensor<?xf32, #stablehlo.bounds<4>>, %b: tensor<f32>",
+     "%0 = stablehlo.pad %a, %b, low = [-3], high = [-3], interior = [0] : (tensor<?xf32, #stablehlo.bounds<4>>, "
+     "tensor<f32>) -> tensor<?xf32>",
+     "Padding result in negative bound for dimension 0"},
+    {"%a: tensor<2xf32>, %b: tensor<i32>",
+     "%0 = \"stablehlo.tuple\"(%a, %b) : (tensor<2xf32>, tensor<i32>) -> tuple<tensor<2xf32>, tensor<f64>>",
+     "inferred type(s) 'tuple<tensor<2xf32>, tensor<i32>>'"},
+    {"%a: tensor<4xf32>",
+     "%s = stablehlo.constant dense<[2, 3]> : tensor<2xi64>\n"
+     "  %0 = stablehlo.dynamic_reshape %a, %s : (tensor<4xf32>, tensor<2xi64>) -> tensor<2x?xf32>",
+     "input has 4 elements, but output_shape has 6"},
+    {"%a: tensor<2xi32>", "%0 = \"chlo.constant_like\"(%a) {value = 3.2 : f32} : (tensor<2xi32>) -> tensor<2xi32>",
+     "value's type doesn't match element return type: 'f32' vs 'i32'"},
+    {"%a: tensor<*xf32>", "%0 = \"chlo.constant_like\"(%a) {value = 3.2 : f32} : (tensor<*xf32>) -> tensor<*xf32>", ""},
+    {"%a: !stablehlo.foobar", "", "unknown type `foobar` in dialect `stablehlo`"},
+    {"%a: !mhlo.async_bundle<tensor<4xf32>, !mhlo.token>", "", ""},
+    {"%a: tensor<4xf32>", "%0 = builtin.unrealized_conversion_cast %a : tensor<4xf32> to tensor<?xf32>", ""},
+    {"%t: !stablehlo.token",
+     "%0:2 = \"stablehlo.recv\"(%t) {channel_handle = #stablehlo.channel_handle<handle = 5, type = 3>, "
+     "is_host_transfer = true} : (!stablehlo.token) -> (tensor<4xf32>, tensor<4xf32>)",
+     "last element of result types is expected to be of token type, but got 'tensor<4xf32>'"},
+    {"%t: !stablehlo.token",
+     "%0:2 = \"stablehlo.infeed\"(%t) : (!stablehlo.token) -> (!stablehlo.token, !stablehlo.token)",
+     "everything but the last element of result types is expected to be of tensor type"},
+    {"%a: tensor<2x2xf32>",
+     "%0 = \"stablehlo.dot_general\"(%a, %a) {dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = "
+     "[1], rhs_contracting_dimensions = [0]>, algorithm = #stablehlo.dot_algorithm<lhs_precision_type = f32, "
+     "rhs_precision_type = f32, accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, "
+     "num_primitive_operations = 1, allow_imprecise_accumulation = true>} : (tensor<2x2xf32>, tensor<2x2xf32>) -> "
+     "tensor<2x2xf32>",
+     "dot algorithm not known to be supported"},
+    {"%a: tensor<4xf32>",
+     "%0 = \"stablehlo.reduce_scatter\"(%a) ({ ^bb0(%x: tensor<f64>, %y: tensor<f64>): \"stablehlo.return\"(%x) : "
+     "(tensor<f64>) -> () }) {replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, scatter_dimension = 0 : i64} : "
+     "(tensor<4xf32>) -> tensor<2xf32>",
+     "expects result #0 to have the element type that the region returns, 'f64', but got 'f32'"},
+    {"%a: tensor<4xf32>, %r: tensor<2xf32>",
+     "%0 = \"stablehlo.collective_reduce\"(%a, %r) ({ ^bb0(%x: tensor<f32>, %y: tensor<f32>): "
+     "\"stablehlo.return\"(%x) : (tensor<f32>) -> () }) {replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, "
+     "has_dynamic_root} : (tensor<4xf32>, tensor<2xf32>) -> tensor<4xf32>",
+     "must be a 1-dimensional integer tensor, but got 'tensor<2xf32>'"},
+    {"%a: tensor<4xf32>",
+     "%0 = \"stablehlo.async_start\"(%a) ({ ^bb0(%x: tensor<4xf32>): %1 = \"stablehlo.slice\"(%x) {start_indices = "
+     "array<i64: 0>, limit_indices = array<i64: 2>, strides = array<i64: 1>} : (tensor<4xf32>) -> tensor<2xf32> "
+     "\"stablehlo.return\"(%1) : (tensor<2xf32>) -> () }) : (tensor<4xf32>) -> !stablehlo.future<tensor<4xf32>>",
+     "inferred type(s) '!stablehlo.future<tensor<2xf32>>'"},
     {"",
      "%s = stablehlo.constant dense<[5]> : tensor<1xi64>\n"
      "  %0 = stablehlo.dynamic_iota %s, dim = 0 : (tensor<1xi64>) -> tensor<4xf32>",
