@@ -81,6 +81,7 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
   prepare.num_replicas = options.num_replicas;
   prepare.num_partitions = options.num_partitions;
   prepare.among_processes = options.world != nullptr;
+  prepare.collective_numbers = options.collective_numbers;
   if (options.num_replicas < 1 || options.num_partitions < 1 || options.num_replicas > EvaluatorOptions::kMaxDevices ||
       options.num_partitions > EvaluatorOptions::kMaxDevices / options.num_replicas) {
     sink->Error(DiagnosticKind::kUnsupported, {},

@@ -53,6 +53,9 @@ struct EvaluatorOptions {
   static constexpr int64_t kMaxDevices = 4096;
   // The processes among which the devices are divided; null: this one has all. Must outlive the evaluator.
   World* world = nullptr;
+  // By id of an instruction; empty: 0. Collectives with the same number, unless it is 0, are one collective, which each
+  // device enters at one of them. They have the same attributes and shapes, and take part in one process.
+  std::vector<int64_t> collective_numbers;
   // Host side of infeed, outfeed, send and recv; null: those are errors. Must outlive the evaluator.
   HostIo* host_io = nullptr;
   // Polled during the run, if not null: true ends the run with an error that names the position.

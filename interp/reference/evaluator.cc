@@ -60,7 +60,13 @@ class Devices {
  private:
   VirtualMachine& machine(int64_t device) { return *machines_[static_cast<size_t>(device)]; }
   bool WaitsFor(int64_t device, Instruction at) {
-    return machine(device).state() == VirtualMachine::State::kWaiting && machine(device).waiting_for() == at;
+    if (machine(device).state() != VirtualMachine::State::kWaiting) return false;
+    const Instruction there = machine(device).waiting_for();
+    return there == at || (NumberOf(at) != 0 && NumberOf(there) == NumberOf(at));
+  }
+  int64_t NumberOf(Instruction collective) const {
+    const std::vector<int64_t>& numbers = run_.options.collective_numbers;
+    return numbers.empty() ? 0 : numbers[collective.id().value];
   }
 
   // Runs the collective that `device` waits for if its whole group has arrived.

@@ -16,6 +16,47 @@ def session():
     ht.configure(devices=1, pipeline="default", debug=True, fake=False, replicas=1, engine="exact", num_threads=0)
 
 
+def seeded():
+    return torch.Generator().manual_seed(7)
+
+
+WEIGHTS = [0.1, 0.2, 0.7]
+DRAWS = {
+    "rand": lambda d, g: torch.rand(3, device=d, generator=g),
+    "randn": lambda d, g: torch.randn(2, 3, device=d, generator=g, dtype=torch.float64),
+    "randint": lambda d, g: torch.randint(0, 10, (4,), device=d, generator=g),
+    "randperm": lambda d, g: torch.randperm(9, device=d, generator=g),
+    "normal": lambda d, g: torch.normal(1.0, 2.0, (3,), device=d, generator=g),
+    "normal of a tensor": lambda d, g: torch.normal(torch.tensor(WEIGHTS).to(d), 1.0, generator=g),
+    "bernoulli": lambda d, g: torch.bernoulli(torch.tensor(WEIGHTS).to(d), generator=g),
+    "multinomial": lambda d, g: torch.multinomial(torch.tensor(WEIGHTS).to(d), 2, generator=g),
+    "poisson": lambda d, g: torch.poisson(10 * torch.tensor(WEIGHTS).to(d), generator=g),
+    **{f"{name}_": lambda d, g, name=name, args=args: getattr(torch.zeros(5).to(d), name + "_")(*args, generator=g)
+       for name, args in {"normal": (1.0, 2.0), "uniform": (), "bernoulli": (0.5,), "exponential": (), "random": (), "cauchy": (),
+                          "geometric": (0.3,), "log_normal": ()}.items()},
+    "random_ of a view": lambda d, g: torch.zeros(2, 3).to(d).t()[1].random_(0, 100, generator=g),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_numbers_of_a_generator_are_the_generators(name):
+    mine, theirs = seeded(), seeded()
+    for _ in range(2):  # the generator goes on
+        found = DRAWS[name](ht.device(), mine)
+        assert found.device.type == "xla"
+        assert torch.equal(found.cpu(), DRAWS[name]("cpu", theirs))
+    assert any("generator" in reason for _, reason in ht.fallbacks())
+
+
+def test_a_generator_initializes_parameters_and_their_views():
+    layer = torch.nn.Linear(4, 3).to(ht.device())
+    view = layer.weight.detach()[1]
+    torch.nn.init.normal_(layer.weight) if torch.__version__ < "2" else torch.nn.init.normal_(layer.weight, generator=seeded())
+    if torch.__version__ >= "2":
+        assert torch.equal(layer.weight.detach().cpu(), torch.empty(3, 4).normal_(generator=seeded()))
+    assert torch.equal(view.cpu(), layer.weight.detach().cpu()[1])
+
+
 class Tied(torch.nn.Module):
     def __init__(self):
         super().__init__()

@@ -54,6 +54,7 @@ struct CollectiveReduction {
 struct CollectivePlan : ThunkParams {
   std::vector<std::vector<int64_t>> groups;  // groups of devices that synchronize
   std::vector<int64_t> group_of;             // by device
+  int64_t number = 0;                        // not 0: the same collective as others with this number
   // The thunk of a start among processes: devices continue before the results have their values, for which the thunk
   // of the done waits.
   bool starts = false;

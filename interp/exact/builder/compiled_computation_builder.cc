@@ -230,6 +230,9 @@ ViewList CompiledComputationBuilder::EmitCall(CompiledComputation* callee, absl:
 
 ViewList CompiledComputationBuilder::EmitCollective(std::unique_ptr<CollectivePlan> plan,
                                                     absl::Span<const View> operands, absl::Span<const Shape> results) {
+  if (const absl::Span<const int64_t> numbers = program_.options().collective_numbers; !numbers.empty()) {
+    plan->number = numbers[instruction().id().value];
+  }
   ViewList views = EmitTo(nullptr, std::move(plan), operands, results);
   routine_->thunks.back().kind = ThunkKind::kCollective;
   return views;

@@ -39,6 +39,8 @@ struct PrepareOptions {
   int64_t num_partitions = 1;
   // The devices are divided among processes: collectives that start end at their done.
   bool among_processes = false;
+  // By id of an instruction; empty: 0. Collectives with the same number, unless it is 0, are one collective.
+  absl::Span<const int64_t> collective_numbers;
 };
 
 // The prepared form of a module.

@@ -140,8 +140,9 @@ bool DeviceScheduler::AllocateResults(const std::vector<int64_t>& group, const T
     if (!IsLocal(d)) continue;
     std::vector<SlotValue>& values = (*results)[m];
     const CompiledComputation& routine = MachineOf(d).waiting_computation();
+    const Thunk& own = MachineOf(d).waiting_for();  // another thunk of the same collective, or this one
     for (uint32_t i = 0; i < step.result_count; ++i) {
-      const int64_t bytes = routine.slots[step.result_begin + i].bytes;
+      const int64_t bytes = routine.slots[own.result_begin + i].bytes;
       PoolBlock* buffer = context_.pool.Allocate(bytes);
       if (buffer == nullptr) {
         context_.Fail(Scratch::OutOfMemory(context_, bytes), DiagnosticKind::kTooLarge);
@@ -162,8 +163,10 @@ bool DeviceScheduler::TryRunCollective(int64_t device) {
   const std::vector<int64_t>& group = plan.groups[number];
   for (int64_t d : group) {
     if (!IsLocal(d)) continue;
-    const VirtualMachine& machine = MachineOf(d);
-    if (machine.state() != VirtualMachine::State::kWaiting || &machine.waiting_for() != &step) return false;
+    if (MachineOf(d).state() != VirtualMachine::State::kWaiting) return false;
+    const bool here =
+        &MachineOf(d).waiting_for() == &step || (plan.number != 0 && WaitingPlan(d).number == plan.number);
+    if (!here) return false;
   }
   if (!plan.Ready(device, context_)) return false;
   SetCurrent(device);

@@ -149,14 +149,17 @@ void Device::Loop() {
 Client::Client(const ClientOptions& options, Metrics* metrics)
     : options_(options),
       metrics_(metrics),
-      rendezvous_(static_cast<size_t>(std::max(options.num_devices, 1)), options.collective_timeout_seconds) {
+      rendezvous_(static_cast<size_t>(std::max(options.num_devices, 1)), options.collective_timeout_seconds,
+                  options.evaluator.cancel) {
   for (int i = 0; i < options_.num_devices; ++i) devices_.push_back(std::make_unique<Device>(i, options_.platform));
   if (options_.defer_executions)
     deferred_ = std::make_unique<DeferredExecutions>(/*selective=*/options_.num_devices == 1);
 }
 
 std::shared_ptr<Rendezvous> Client::RendezvousOf(const std::vector<int>& devices, bool own) {
-  const auto create = [&] { return std::make_shared<Rendezvous>(devices.size(), options_.collective_timeout_seconds); };
+  const auto create = [&] {
+    return std::make_shared<Rendezvous>(devices.size(), options_.collective_timeout_seconds, options_.evaluator.cancel);
+  };
   if (own) return create();
   std::lock_guard<std::mutex> lock(rendezvous_mutex_);
   std::shared_ptr<Rendezvous>& found = rendezvous_of_[devices];
@@ -270,6 +273,13 @@ void Executable::RecordRunTime(int64_t ns) {
   const int64_t before = expected_ns_.load(std::memory_order_relaxed);
   const bool first = before == std::numeric_limits<int64_t>::max();
   expected_ns_.store(first ? ns : std::max(ns, before - before / kMemory), std::memory_order_release);
+}
+
+absl::StatusOr<std::shared_ptr<CombinedProgram>> Executable::Combine(absl::Span<const Module* const> programs) const {
+  if (options_.world != nullptr || host_io_ != nullptr) {
+    return absl::FailedPreconditionError("devices entered a collective with different programs");
+  }
+  return CombinedProgram::Create(programs, kind_, options_);
 }
 
 std::pair<Rendezvous*, size_t> Executable::RendezvousFor(size_t ordinal, Rendezvous* all) const {
@@ -444,17 +454,26 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
       if (!computed) return ErrorOf(sink, "execution failed");
       return *std::move(computed);
     };
-    absl::StatusOr<std::vector<Literal>> computed =
-        executable->collective_
-            ? rendezvous->ArriveAndWait(position, executable->digest_, run, arguments->values(), &arguments->donation)
-            : run(arguments->values(), &arguments->donation);
-    if (!computed.ok()) return fail(computed.status());
-    if (computed->size() != results.size()) return fail(absl::InternalError("unexpected number of results"));
+    Rendezvous::Results computed;
+    if (executable->collective_) {
+      const Rendezvous::Program program = {
+          executable->digest_, executable->module_.get(), run,
+          [&](absl::Span<const Module* const> programs) { return executable->Combine(programs); }};
+      absl::StatusOr<Rendezvous::Results> values =
+          rendezvous->ArriveAndWait(position, program, arguments->values(), &arguments->donation);
+      if (!values.ok()) return fail(values.status());
+      computed = *std::move(values);
+    } else {
+      absl::StatusOr<std::vector<Literal>> values = run(arguments->values(), &arguments->donation);
+      if (!values.ok()) return fail(values.status());
+      computed = {*std::move(values), executable->module_->shared_context()};
+    }
+    if (computed.values.size() != results.size()) return fail(absl::InternalError("unexpected number of results"));
     timed.reset();  // records the time before a reader of a result can see the metrics
     for (size_t i = 0; i < results.size(); ++i) {
       std::shared_ptr<Context> context = arguments->ContextOf(i);
-      if (context == nullptr) context = executable->module_->shared_context();
-      results[i]->SetValue(std::move((*computed)[i]), std::move(context));
+      if (context == nullptr) context = computed.context;
+      results[i]->SetValue(std::move(computed.values[i]), std::move(context));
     }
     if (done != nullptr) done(absl::OkStatus());
     return absl::OkStatus();

@@ -111,6 +111,8 @@ class Executable {
 
   absl::Status PrepareLocked();
   void RecordRunTime(int64_t ns);
+  // Makes one program of those with which the devices of this one entered a collective.
+  absl::StatusOr<std::shared_ptr<CombinedProgram>> Combine(absl::Span<const Module* const> programs) const;
   // Returns the rendezvous of the devices of a program with collectives, `all` unless it has an assignment, and the
   // number of the device there. Requires: the device runs the program.
   std::pair<Rendezvous*, size_t> RendezvousFor(size_t ordinal, Rendezvous* all) const;

@@ -68,15 +68,16 @@ const std::string* Rendezvous::ReasonToEnd(const Round& round) const {
 }
 
 // Runs the program on the arguments of all devices.
-absl::Status Rendezvous::RunFor(Round& round, const Program& run) {
+absl::Status Rendezvous::RunFor(Round& round, const Program& program) {
   std::vector<const Literal*> arguments;
   interp::DonatedArguments together;
   for (const Arrival& a : round.arrivals) {
     arguments.insert(arguments.end(), a.arguments.begin(), a.arguments.end());
     together.donated.insert(together.donated.end(), a.donation->donated.begin(), a.donation->donated.end());
   }
-  absl::StatusOr<std::vector<Literal>> results = run(arguments, &together);
+  absl::StatusOr<std::vector<Literal>> results = program.run(arguments, &together);
   if (!results.ok()) return results.status();
+  round.context = program.module->shared_context();
   const size_t devices = round.arrivals.size();
   const size_t each = results->size() / devices;
   round.results.resize(devices);
@@ -92,23 +93,53 @@ absl::Status Rendezvous::RunFor(Round& round, const Program& run) {
   return absl::OkStatus();
 }
 
-void Rendezvous::CompleteRound(const std::shared_ptr<Round>& round, const Program& run) {
+// Runs the program of each device. No donated argument is reused.
+absl::Status Rendezvous::RunDifferent(Round& round, const Program& program) {
+  std::vector<Digest> digests;
+  std::vector<const Module*> modules;
+  std::vector<CombinedProgram::Arguments> arguments;
+  for (const Arrival& a : round.arrivals) {
+    const auto equal = std::find(digests.begin(), digests.end(), a.program);
+    modules.push_back(equal == digests.end() ? a.module : modules[static_cast<size_t>(equal - digests.begin())]);
+    digests.push_back(a.program);
+    arguments.push_back(a.arguments);
+    a.donation->aliased_argument.clear();
+  }
+  auto found =
+      std::find_if(combined_.begin(), combined_.end(), [&](const auto& entry) { return entry.first == digests; });
+  if (found == combined_.end()) {
+    absl::StatusOr<std::shared_ptr<CombinedProgram>> whole = program.combine(modules);
+    if (!whole.ok()) return whole.status();
+    if (combined_.size() == kMaxCombined) combined_.pop_front();
+    found = combined_.insert(combined_.end(), {std::move(digests), *std::move(whole)});
+  }
+  absl::StatusOr<std::vector<std::vector<Literal>>> results = found->second->Run(arguments);
+  if (!results.ok()) return results.status();
+  round.results = *std::move(results);
+  round.context = found->second->context();
+  return absl::OkStatus();
+}
+
+void Rendezvous::CompleteRound(const std::shared_ptr<Round>& round, const Program* program) {
   const std::vector<Arrival>& arrivals = round->arrivals;
   const auto declined = std::find_if(arrivals.begin(), arrivals.end(), [](const Arrival& a) { return !a.status.ok(); });
   if (declined != arrivals.end()) {
     round->status = declined->status;
   } else if (const std::string* why = ReasonToEnd(*round)) {
     round->status = absl::AbortedError(*why);
-  } else if (const std::string missing = Missing(*round); !missing.empty()) {
+  } else if (const std::string missing = Missing(*round); !missing.empty() && cancelled()) {
+    round->status = absl::CancelledError(StrCat("canceled while it waited for device ", missing));
+  } else if (!missing.empty()) {
     round->status = absl::DeadlineExceededError(
         absl::StrFormat("a program with collectives waited %g s for device %s", timeout_seconds_, missing));
   } else if (std::any_of(arrivals.begin(), arrivals.end(),
                          [&](const Arrival& a) { return a.program != arrivals[0].program; })) {
-    round->status = absl::FailedPreconditionError("devices entered a collective with different programs");
+    round->status = RunDifferent(*round, *program);
   } else {
-    round->status = RunFor(*round, run);
+    round->status = RunFor(*round, *program);
   }
   for (Arrival& a : round->arrivals) {
+    a.module = nullptr;
     a.arguments = {};
     a.donation = nullptr;
   }
@@ -117,24 +148,36 @@ void Rendezvous::CompleteRound(const std::shared_ptr<Round>& round, const Progra
   changed_.notify_all();
 }
 
-absl::StatusOr<std::vector<Literal>> Rendezvous::ArriveAndWait(size_t device, const Digest& program, const Program& run,
-                                                               absl::Span<const Literal* const> arguments,
-                                                               interp::DonatedArguments* donation) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  const std::shared_ptr<Round> round = Join(device, {true, absl::OkStatus(), program, arguments, donation});
-  if (round->done) return round->status;  // with an error: the device was missing
-  if (Missing(*round).empty() || ReasonToEnd(*round) != nullptr ||
-      !changed_.wait_for(lock, std::chrono::duration<double>(timeout_seconds_), [&] { return round->done; })) {
-    CompleteRound(round, run);
+bool Rendezvous::Wait(std::unique_lock<std::mutex>& lock, const Round& round) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kPoll(100);
+  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                      std::chrono::duration<double>(std::min(timeout_seconds_, 1e9)));
+  while (!round.done && !cancelled()) {
+    const auto now = Clock::now();
+    if (now >= end) return false;
+    const auto until = cancel_ == nullptr ? end : std::min(end, now + kPoll);
+    changed_.wait_until(lock, until, [&] { return round.done; });
   }
+  return round.done;
+}
+
+absl::StatusOr<Rendezvous::Results> Rendezvous::ArriveAndWait(size_t device, const Program& program,
+                                                              absl::Span<const Literal* const> arguments,
+                                                              interp::DonatedArguments* donation) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const std::shared_ptr<Round> round =
+      Join(device, {true, absl::OkStatus(), program.digest, program.module, arguments, donation});
+  if (round->done) return round->status;  // with an error: the device was missing
+  if (Missing(*round).empty() || ReasonToEnd(*round) != nullptr || !Wait(lock, *round)) CompleteRound(round, &program);
   if (!round->status.ok()) return round->status;
-  return std::move(round->results[device]);
+  return Results{std::move(round->results[device]), round->context};
 }
 
 void Rendezvous::Abort(size_t device, absl::Status status) {
   std::lock_guard<std::mutex> lock(mutex_);
   const absl::Status named(status.code(), StrCat("device ", device, " failed: ", std::string(status.message())));
-  const std::shared_ptr<Round> round = Join(device, {true, named, Digest(), {}, nullptr});
+  const std::shared_ptr<Round> round = Join(device, {true, named, Digest(), nullptr, {}, nullptr});
   if (round->done) return;
   if (Missing(*round).empty() || ReasonToEnd(*round) != nullptr) CompleteRound(round, nullptr);
 }

@@ -24,6 +24,8 @@ aten = torch.ops.aten
 # Why each op ran on the CPU, with the number of times: (name, reason) -> count.
 fallbacks: Dict[Tuple[str, str], int] = collections.Counter()
 
+_GENERATORS = "a generator, whose numbers are drawn on the CPU"
+
 _seen: Dict[Any, bool] = {}  # overloads that were looked up: whether they have a plan
 _special: Dict[Any, Callable[..., Any]] = {}
 
@@ -41,6 +43,8 @@ def _flat(args: Any, kwargs: Any) -> List[Any]:
 def untranslated(func: Any, types: Any, args: Any, kwargs: Any, reason: str) -> Any:
     """What __torch_dispatch__ does with a call that the recorder did not take."""
     kwargs = {} if kwargs is None else kwargs
+    if any(isinstance(value, torch.Generator) for value in (*args, *kwargs.values())):
+        return on_cpu(func, args, kwargs, _GENERATORS)
     special = _special.get(func)
     if special is not None:
         result = special(func, args, kwargs)
@@ -177,6 +181,13 @@ def _in_place(func: Any, args: Any, kwargs: Any) -> Any:
     return args[0]
 
 
+# Ops that overwrite their first argument with random numbers: its value is not needed.
+_overwriting = {
+    getattr(aten, name).default
+    for name in ("normal_", "uniform_", "random_", "exponential_", "cauchy_", "geometric_", "log_normal_")
+} | {aten.random_.to, getattr(aten.random_, "from"), aten.bernoulli_.float}
+
+
 def on_cpu(func: Any, args: Any, kwargs: Any, reason: str) -> Any:
     """Runs an op on the host with the values of its arguments, and uploads its results."""
     session = session_of(_flat(args, kwargs)) or _session.current()
@@ -189,7 +200,9 @@ def on_cpu(func: Any, args: Any, kwargs: Any, reason: str) -> Any:
     def down(value: Any) -> Any:
         if isinstance(value, XlaTensor):
             if id(value) not in copies:
-                if session.fake:
+                if func in _overwriting and value is args[0] and not session.fake:
+                    local = torch.empty(tuple(value.shape), dtype=value.dtype)
+                elif session.fake:
                     local = torch.empty(tuple(value.shape), dtype=value.dtype, device="meta")
                 else:
                     local = fetch(value).clone()
@@ -355,9 +368,13 @@ def _creator(func: Any) -> Callable[..., Any]:
         if session.fake and func._schema.name in ("aten::empty", "aten::empty_strided"):
             value = session.upload(ordinal, list(args[0]), kwargs["dtype"], None)
             return _hlokit._torch_wrap(value)
-        value, why = _hlokit._torch_try(func, tuple(args), kwargs, session, ordinal)
-        if why is None:
-            return value
+        if kwargs.get("generator") is None:
+            kwargs.pop("generator", None)
+            value, why = _hlokit._torch_try(func, tuple(args), kwargs, session, ordinal)
+            if why is None:
+                return value
+        else:
+            why = _GENERATORS
         local = {**kwargs, "device": torch.device("cpu")}
         session.count(f"aten::{func._schema.name.split('::')[-1]}")
         fallbacks[_plans.full_name(func), why] += 1

@@ -13,6 +13,8 @@ from hlokit import _hlokit
 
 # Arguments that have no meaning for lazy tensors.
 _STORAGE = frozenset(("layout", "device", "pin_memory", "memory_format", "non_blocking", "generator", "implicit", "copy"))
+# A call that gives one is not the plan's: the CPU draws its numbers. None is not given: PyTorch leaves defaults out.
+_GENERATOR = "generator"
 _NEW, _WRITTEN, _OP = 0, 1, 2  # OpPlan::Results
 
 
@@ -57,7 +59,11 @@ def _match(func: Any, row: Row) -> Optional[Tuple[List[int], List[Tuple[str, int
     positional: List[int] = []
     keywords: List[Tuple[str, int]] = []
     taken = set()
+    without_generator = True
     for number, argument in enumerate(func._schema.arguments):
+        if argument.name == _GENERATOR:
+            without_generator = without_generator and argument.kwarg_only
+            continue
         index = places.get(argument.name, -1)
         if index < 0 and argument.name not in _STORAGE and not argument.kwarg_only:
             # Names of arguments differ between versions of PyTorch.
@@ -72,7 +78,8 @@ def _match(func: Any, row: Row) -> Optional[Tuple[List[int], List[Tuple[str, int
         if argument.kwarg_only:
             keywords.append((argument.name, index))
         else:
-            positional.append(index)
+            if without_generator:  # those behind one have names only
+                positional.append(index)
             keywords.append((argument.name, index))
     for index, (_, _, _, omissible) in enumerate(row.arguments):
         if index not in taken and not omissible:

@@ -84,6 +84,43 @@ def collectives():
     return answers_of(collectives_of)
 
 
+def gathered_of(index):
+    """Programs into which torch_xla writes the number of the device, so that they differ."""
+    d = torch_xla.device()
+    x = (torch.arange(6.0).reshape(2, 3) + 10 * index).to(d)
+    answers = [xm.all_gather(x), xm.all_gather(x, dim=1), xm.all_gather(x, groups=[[0, 2], [1, 3]])]
+    torch_xla.sync()
+    answers = plain(answers)
+    answers.append([len(p) for p in xm.rendezvous("sizes", b"x" * (3 * index + 1))])
+    answers.append(xm.mesh_reduce("mean", {"loss": float(index)}, lambda all: sum(one["loss"] for one in all) / len(all)))
+    return answers
+
+
+def gathered():
+    return answers_of(gathered_of)
+
+
+def different_of(index):
+    """Devices whose programs compute different things between the same collectives."""
+    d = torch_xla.device()
+    x = torch.full((4,), float(index + 1)).to(d)
+    if index == 0:
+        x = x * x + 5
+    elif index == 3:
+        x = torch.sort(torch.tensor([4.0, 1.0, 3.0, 2.0]).to(d))[0]
+    total = xm.all_reduce("sum", x)
+    seen = [total]
+    if xm.is_master_ordinal():
+        seen.append(total.sum() / 2)
+    last = xm.all_reduce("max", total * (index + 1))
+    torch_xla.sync()
+    return plain([*seen, last])
+
+
+def different():
+    return answers_of(different_of)
+
+
 def trained(index):
     d = torch_xla.device()
     model = mlp(seed=index).to(d)
@@ -173,6 +210,17 @@ def trained_on_the_host(model, optimizer):
     return losses
 
 
+def expected_of_gathered():
+    xs = [torch.arange(6.0).reshape(2, 3) + 10 * i for i in range(DEVICES)]
+    return [[torch.cat(xs), torch.cat(xs, 1), torch.cat([xs[i % 2], xs[i % 2 + 2]]), [3 * k + 1 for k in range(DEVICES)],
+             (DEVICES - 1) / 2] for i in range(DEVICES)]
+
+
+def expected_of_different():
+    total = torch.full((4,), 6.0 + 2 + 3) + torch.arange(1.0, 5.0)
+    return [[total, *([total.sum() / 2] if i == 0 else []), total * DEVICES] for i in range(DEVICES)]
+
+
 def expected_of_training():
     model = mlp(seed=0)
     losses = trained_on_the_host(model, torch.optim.SGD(model.parameters(), 0.1, momentum=0.9))
@@ -197,8 +245,10 @@ EXPECTED = {
     "all_reduces": expected_of_reduced,
     "all_reduces_of_spawn": expected_of_reduced,
     "collectives": expected_of_collectives,
+    "gathered": expected_of_gathered,
+    "different": expected_of_different,
     "training": expected_of_training,
     "distributed_data_parallel": expected_of_ddp,
     "loaders": expected_of_loaders,
 }
-PROGRAMS = [all_reduces, all_reduces_of_spawn, collectives, training, distributed_data_parallel, loaders]
+PROGRAMS = [all_reduces, all_reduces_of_spawn, collectives, gathered, different, training, distributed_data_parallel, loaders]

@@ -86,14 +86,31 @@ TEST_F(TwoDevicesTest, AStepWithACollectiveWritesIntoTheBuffersItOverwrites) {
   }
 }
 
-TEST_F(TwoDevicesTest, DifferentProgramsAtACollectiveAreAnError) {
+TEST_F(TwoDevicesTest, ProgramsThatDifferBetweenCollectivesMeetAtThem) {
+  Tensors sums;
   for (int d = 0; d < 2; ++d) {
     const DeviceGuard on(tracer.device(d));
     const Tensor x = Vector({1, 2});
-    const Tensors sum = AllReduce(ReduceType::kSum, {d == 0 ? x : x + x});
+    sums.push_back(AllReduce(ReduceType::kSum, {d == 0 ? x : x + x})[0]);
+    if (d == 0) sums[0] = sums[0] * Scalar(10.0);
     ASSERT_TRUE(tracer.MarkStep(tracer.device(d)).ok());
   }
-  EXPECT_EQ(tracer.Wait().message(), "devices entered a collective with different programs");
+  ASSERT_TRUE(tracer.Wait().ok());
+  EXPECT_EQ(Values(sums[0]), (std::vector<double>{30, 60}));
+  EXPECT_EQ(Values(sums[1]), (std::vector<double>{3, 6}));
+}
+
+TEST_F(TwoDevicesTest, DifferentCollectivesAreAnError) {
+  for (int d = 0; d < 2; ++d) {
+    const DeviceGuard on(tracer.device(d));
+    const Tensor x = Vector({1, 2});
+    const Tensors sum = AllReduce(d == 0 ? ReduceType::kSum : ReduceType::kMax, {x});
+    ASSERT_TRUE(tracer.MarkStep(tracer.device(d)).ok());
+  }
+  const std::string message(tracer.Wait().message());
+  EXPECT_TRUE(message.starts_with(
+      "devices entered a collective with different programs: collective 1 of device 0 is all-reduce of"))
+      << message;
 }
 
 TEST(CollectiveTest, ADeviceThatDoesNotComeIsNamed) {

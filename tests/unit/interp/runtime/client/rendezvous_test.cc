@@ -3,6 +3,7 @@
 // when a device does not arrive, fails or aborts.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <future>
@@ -55,6 +56,42 @@ ENTRY main {
   new = f32[65536]{0} subtract(w, all)
   start = (f32[65536]{0}) tuple(new)
   ROOT loop = (f32[65536]{0}) while(start), condition=condition, body=body
+}
+)";
+
+// As kUpdate, with arguments in another order, one more, and one more result.
+constexpr char kScaledUpdate[] = R"(HloModule scaled
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY scaled {
+  g = f32[65536]{0} parameter(0)
+  scale = f32[] parameter(1)
+  w = f32[65536]{0} parameter(2)
+  scales = f32[65536]{0} broadcast(scale), dimensions={}
+  scaled = f32[65536]{0} multiply(g, scales)
+  all = f32[65536]{0} all-reduce(scaled), replica_groups={}, to_apply=sum
+  new = f32[65536]{0} subtract(w, all)
+  twice = f32[] add(scale, scale)
+  ROOT t = (f32[], f32[65536]{0}) tuple(twice, new)
+}
+)";
+// As kUpdate, with another collective after it.
+constexpr char kTwoCollectives[] = R"(HloModule two
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY two {
+  w = f32[65536]{0} parameter(0)
+  g = f32[65536]{0} parameter(1)
+  all = f32[65536]{0} all-reduce(g), replica_groups={}, to_apply=sum
+  again = f32[65536]{0} all-reduce(all), replica_groups={}, to_apply=sum
+  new = f32[65536]{0} subtract(w, again)
+  ROOT t = (f32[65536]{0}) tuple(new)
 }
 )";
 
@@ -226,14 +263,39 @@ TEST_F(RendezvousTest, ADeviceThatCannotRunItsProgramDoesNotHoldUpTheOthersNorCo
   for (const std::weak_ptr<Context>& m : memory) EXPECT_TRUE(m.expired());
 }
 
+TEST_F(RendezvousTest, DevicesWithDifferentProgramsMeetAtTheirCollectives) {
+  const std::shared_ptr<Executable> update = Program(kUpdate), scaled = Program(kScaledUpdate);
+  for (const float scale : {2.0f, 3.0f}) {  // the second time they are known
+    auto context = std::make_shared<Context>();
+    Literal number = Literal::Zeros(context->shapes.Scalar(ElementType::kF32));
+    number.values<float>()[0] = scale;
+    std::vector<std::shared_ptr<DeviceBuffer>> results(kDevices);
+    for (int d : {0, 2}) results[d] = Run(d, update, {All(d, static_cast<float>(10 * d)), All(d, 1)}, {0});
+    std::shared_ptr<DeviceBuffer> twice = device(1)->CreatePendingBuffer();
+    results[1] = device(1)->CreatePendingBuffer();
+    client.Execute(device(1), scaled,
+                   {All(1, 5), client.TransferToDevice(device(1), std::move(number), context), All(1, 100)},
+                   {twice, results[1]}, {});
+    EXPECT_EQ(Errors(), std::vector<std::string>(kDevices));
+    const float sum = 1 + 5 * scale + 1;
+    EXPECT_EQ(Last(results[0]), 0 - sum);
+    EXPECT_EQ(Last(results[1]), 100 - sum);
+    EXPECT_EQ(Last(results[2]), 20 - sum);
+    EXPECT_EQ(client.TransferFromDevice(twice)->values<float>()[0], 2 * scale);
+  }
+}
+
 TEST_F(RendezvousTest, DifferentProgramsGiveNothingBack) {
-  const std::shared_ptr<Executable> update = Program(kUpdate), endless = Program(kEndlessCollective);
+  const std::shared_ptr<Executable> update = Program(kUpdate), two = Program(kTwoCollectives);
   std::vector<std::shared_ptr<DeviceBuffer>> w, results;
   for (int d = 0; d < kDevices; ++d) {
     w.push_back(All(d, 10));
-    results.push_back(Run(d, d == 1 ? endless : update, {w.back(), All(d, 1)}, {0}));
+    results.push_back(Run(d, d == 1 ? two : update, {w.back(), All(d, 1)}, {0}));
   }
-  EXPECT_EQ(Errors(), std::vector<std::string>(kDevices, "devices entered a collective with different programs"));
+  EXPECT_EQ(Errors(), std::vector<std::string>(
+                          kDevices,
+                          "devices entered a collective with different programs: collective 2 of device 0 is "
+                          "missing, that of device 1 is all-reduce of f32[65536]"));
   for (int d = 0; d < kDevices; ++d) EXPECT_EQ(Message(w[d]->Wait()), Message(DeviceBuffer::DeletedError()));
 }
 
@@ -334,21 +396,35 @@ TEST(DeviceSessionsTest, ADeviceOfTheNextSessionEndsRoundsThatWaitForIt) {
   Rendezvous rendezvous(2, /*timeout_seconds=*/1000);
   std::future<absl::Status> waiting = std::async(std::launch::async, [&] {
     interp::DonatedArguments given;
-    return rendezvous.ArriveAndWait(0, Digest(), nullptr, {}, &given).status();
+    return rendezvous.ArriveAndWait(0, Rendezvous::Program(), {}, &given).status();
   });
   rendezvous.NextSession(1);
   EXPECT_EQ(waiting.get(), absl::AbortedError("device 1 has ended"));
 }
 
+TEST(DeviceSessionsTest, ADeviceThatWaitsCanBeCanceled) {
+  std::atomic<bool> cancel = false;
+  Rendezvous rendezvous(2, /*timeout_seconds=*/1000, &cancel);
+  std::future<absl::Status> waiting = std::async(std::launch::async, [&] {
+    interp::DonatedArguments given;
+    return rendezvous.ArriveAndWait(0, Rendezvous::Program(), {}, &given).status();
+  });
+  cancel = true;
+  EXPECT_EQ(waiting.get(), absl::CancelledError("canceled while it waited for device 1"));
+}
+
 TEST(DeviceSessionsTest, ADeviceThatLeftEndsRoundsOfItsSessionOnly) {
   Rendezvous rendezvous(2, /*timeout_seconds=*/30);
-  const Rendezvous::Program run = [](auto, interp::DonatedArguments* given) {
+  const Module module;
+  Rendezvous::Program program;
+  program.module = &module;
+  program.run = [](auto, interp::DonatedArguments* given) {
     given->aliased_argument = {-1, -1};
     return std::vector<Literal>(2);
   };
   const auto arrive = [&](size_t device) {
     interp::DonatedArguments given;
-    return rendezvous.ArriveAndWait(device, Digest(), run, {}, &given).status();
+    return rendezvous.ArriveAndWait(device, program, {}, &given).status();
   };
   std::future<absl::Status> waiting = std::async(std::launch::async, [&] { return arrive(0); });
   rendezvous.Leave(1, "device 1 failed: no reason");
