@@ -18,6 +18,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "ir/core/double_text.h"
@@ -224,7 +225,12 @@ void ControlChannel::Start() {
   }
   termination_pipe.store(wake_[1]);
   std::signal(SIGTERM, OnTermination);
-  thread_ = std::thread([this] { Run(); });
+  try {
+    thread_ = std::thread([this] { Run(); });
+  } catch (const std::system_error& e) {
+    if (kept_ >= 0) dup2(stderr_, 2);  // where errors are seen
+    throw std::system_error(e.code(), "--mpi: cannot start a thread");
+  }
 }
 
 ControlChannel::~ControlChannel() {

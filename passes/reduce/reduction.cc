@@ -5,13 +5,13 @@
 #include <atomic>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "ir/core/hashing.h"
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
+#include "ir/core/thread_group.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
@@ -115,10 +115,12 @@ class Reduction {
         }
       }
     };
-    std::vector<std::thread> threads;
-    for (size_t t = 1; t < candidates.size(); ++t) threads.emplace_back(work);
+    ThreadGroup threads;
+    for (size_t t = 1; t < candidates.size(); ++t) {
+      if (!threads.Start(work)) break;  // those that there are test all
+    }
     work();
-    for (std::thread& thread : threads) thread.join();
+    threads.Join();
     // Counted as if they had been tested one after the other.
     const size_t count = std::min(first.load() + 1, candidates.size());
     for (size_t k = 0; k < count; ++k) tested_.insert(HashBytes(candidates[k].text));

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/core/str_cat.h"
+#include "ir/core/thread_group.h"
 #include "ir/verify/verifier.h"
 #include "parser/core/module_formats.h"
 #include "parser/files/read_file.h"
@@ -130,33 +131,49 @@ void SearchFiles(const GrepFlags& flags, const query::Query& query, const std::v
   std::condition_variable changed;
   std::vector<std::unique_ptr<FileResult>> results(files.size());
   size_t next = 0, used = 0;
+  bool failed = false;
   const auto work = [&] {
     std::unique_lock<std::mutex> lock(mutex);
     for (;;) {
-      changed.wait(lock, [&] { return next == files.size() || next < used + kAhead * count; });
-      if (next == files.size()) return;
+      changed.wait(lock, [&] { return failed || next == files.size() || next < used + kAhead * count; });
+      if (failed || next == files.size()) return;
       const size_t mine = next++;
       lock.unlock();
-      auto result = std::make_unique<FileResult>(SearchFile(flags, query, files[mine]));
+      std::unique_ptr<FileResult> result;
+      try {
+        result = std::make_unique<FileResult>(SearchFile(flags, query, files[mine]));
+      } catch (...) {
+        lock.lock();
+        failed = true;  // there is no memory for it; Join throws that
+        changed.notify_all();
+        throw;
+      }
       lock.lock();
       results[mine] = std::move(result);
       changed.notify_all();
     }
   };
-  std::vector<std::thread> threads;
-  for (size_t t = 0; t < count; ++t) threads.emplace_back(work);
+  ThreadGroup threads;
+  for (size_t t = 0; t < count; ++t) {
+    if (!threads.Start(work)) break;  // those that there are search all
+  }
+  if (threads.size() == 0) {
+    for (const std::string& file : files) use(SearchFile(flags, query, file));
+    return;
+  }
   for (size_t k = 0; k < files.size(); ++k) {
     std::unique_ptr<FileResult> result;
     {
       std::unique_lock<std::mutex> lock(mutex);
-      changed.wait(lock, [&] { return results[k] != nullptr; });
+      changed.wait(lock, [&] { return results[k] != nullptr || failed; });
+      if (results[k] == nullptr) break;
       result = std::move(results[k]);
       ++used;
       changed.notify_all();
     }
     use(*result);
   }
-  for (std::thread& thread : threads) thread.join();
+  threads.Join();
 }
 
 void WriteTotals(const GrepFlags& flags, const std::vector<Total>& totals, TextWriter* out) {

@@ -5,8 +5,11 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace hlokit::interp {
@@ -45,6 +48,7 @@ struct ThreadPool::State {
   int64_t count = 0;
   int64_t grain = 0;
   std::atomic<int64_t> next{0};
+  std::exception_ptr error;
 
   std::vector<std::thread> workers;
 
@@ -53,6 +57,17 @@ struct ThreadPool::State {
       const int64_t begin = next.fetch_add(grain, std::memory_order_relaxed);
       if (begin >= count) return;
       (*body)(begin, std::min(begin + grain, count));
+    }
+  }
+
+  // Work, whose exception, such as that there is no memory, is thrown by Run once no thread is in `body`.
+  void WorkOrFail() {
+    try {
+      Work();
+    } catch (...) {
+      next.store(count, std::memory_order_relaxed);
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (error == nullptr) error = std::current_exception();
     }
   }
 
@@ -70,7 +85,7 @@ struct ThreadPool::State {
       seen = round;
       ++running;
       lock.unlock();
-      Work();
+      WorkOrFail();
       lock.lock();
       if (--running == 0) done.notify_one();
     }
@@ -94,7 +109,11 @@ void ThreadPool::Run(int64_t count, int64_t grain, absl::FunctionRef<void(int64_
   if (state_ == nullptr) {
     state_ = std::make_unique<State>();
     state_->spins = threads_ <= static_cast<int>(std::thread::hardware_concurrency());
-    for (int i = 1; i < threads_; ++i) state_->workers.emplace_back([s = state_.get()] { s->WorkerMain(); });
+    try {
+      for (int i = 1; i < threads_; ++i) state_->workers.emplace_back([s = state_.get()] { s->WorkerMain(); });
+    } catch (const std::system_error&) {
+      // The system gives no more threads: those that there are do all.
+    }
   }
   State& s = *state_;
   {
@@ -108,7 +127,7 @@ void ThreadPool::Run(int64_t count, int64_t grain, absl::FunctionRef<void(int64_
     ++s.round;
   }
   s.start.notify_all();
-  s.Work();
+  s.WorkOrFail();
   // No work is left: do not wait for workers that have not woken up yet.
   std::unique_lock<std::mutex> lock(s.mutex);
   s.open = false;
@@ -118,6 +137,7 @@ void ThreadPool::Run(int64_t count, int64_t grain, absl::FunctionRef<void(int64_
     lock.lock();
   }
   s.done.wait(lock, [&] { return s.running == 0; });
+  if (s.error != nullptr) std::rethrow_exception(std::exchange(s.error, nullptr));
 }
 
 }  // namespace hlokit::interp

@@ -4,13 +4,17 @@
 #include <algorithm>
 #include <cfenv>
 #include <chrono>
+#include <new>
 #include <optional>
+#include <system_error>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "interp/distributed/world.h"
 #include "interp/exact/instruction_evaluator.h"
+#include "interp/runtime/client/program_signature.h"
 #include "interp/runtime/observe/profiler.h"
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
@@ -69,6 +73,17 @@ bool ReadsDeviceIds(const Module& module) {
       module, [](Instruction i) { return i.opcode() == Opcode::kPartitionId || i.opcode() == Opcode::kReplicaId; });
 }
 
+// Returns the status of work; if there is no memory for it, that.
+absl::Status StatusOf(const std::function<absl::Status()>& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("out of memory");
+  } catch (const std::system_error& e) {
+    return absl::ResourceExhaustedError(e.what());
+  }
+}
+
 }  // namespace
 
 Device::Device(int ordinal, std::string platform)
@@ -88,8 +103,15 @@ Device::~Device() {
 
 void Device::Enqueue(std::function<absl::Status()> work) {
   std::lock_guard<std::mutex> lock(mutex_);
+  // Before there is work that nobody would do.
+  if (!thread_.joinable()) {
+    try {
+      thread_ = std::thread([this] { Loop(); });
+    } catch (const std::system_error& e) {
+      throw std::system_error(e.code(), StrCat("cannot start the thread of device ", name()));
+    }
+  }
   queue_.push_back(std::move(work));
-  if (!thread_.joinable()) thread_ = std::thread([this] { Loop(); });
   changed_.notify_all();
 }
 
@@ -102,7 +124,7 @@ bool Device::TryRunHere(const std::function<absl::Status()>& work) {
   absl::Status status;
   {
     const DefaultFloatEnvironment environment;
-    status = work();
+    status = StatusOf(work);
   }
   std::lock_guard<std::mutex> lock(mutex_);
   if (status_.ok()) status_ = std::move(status);
@@ -137,7 +159,7 @@ void Device::Loop() {
     queue_.pop_front();
     busy_ = true;
     lock.unlock();
-    absl::Status status = work();
+    absl::Status status = StatusOf(work);
     work = nullptr;  // releases its captures before anyone is notified
     lock.lock();
     if (status_.ok()) status_ = std::move(status);
@@ -223,6 +245,20 @@ std::shared_ptr<Executable> Client::DeserializeExecutable(SerializedExecutable p
   executable->on_prepared_ = options_.on_prepared;
   executable->stored_ = std::move(program);
   executable->devices_ = devices_.size();
+  return executable;
+}
+
+absl::StatusOr<std::shared_ptr<Executable>> Client::LoadExecutable(std::string_view program,
+                                                                   absl::Span<const Shape> parameters,
+                                                                   absl::Span<const Shape> results) const {
+  absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(program);
+  if (!module.ok()) return module.status();
+  DiagnosticSink sink;
+  VerifyModule(**module, VerifierOptions(), &sink);
+  if (sink.has_errors()) return ErrorOf(sink, "invalid program", /*is_invalid=*/true);
+  if (absl::Status status = CheckSignature(**module, parameters, results); !status.ok()) return status;
+  std::shared_ptr<Executable> executable = DeserializeExecutable(SerializedExecutable());
+  executable->module_ = *std::move(module);
   return executable;
 }
 
@@ -425,58 +461,73 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
       if (done != nullptr) done(status);
       return status;
     };
-    if (absl::Status status = executable->Prepare(); !status.ok()) return fail(status);
     Rendezvous* rendezvous = nullptr;
     size_t position = 0;
-    std::tie(rendezvous, position) = executable->RendezvousFor(ordinal, &rendezvous_);
-    metrics_->Add(executable->collective_ ? "ExecuteReplicated" : "ExecuteComputation");
-    timed.emplace(metrics_, executable->collective_ ? "ExecuteReplicatedTime" : "ExecuteTime");
-    {
-      const TimedSection unwrapping(metrics_, "UnwrapXlaData");
-      absl::Status status = begun;
-      if (deferred_ != nullptr && status.ok()) status = GenerateValues(arguments->buffers());
-      if (status.ok()) status = arguments->Wait(executable->collective_);
-      if (!status.ok()) {
-        if (executable->collective_) rendezvous->Abort(position, status);
-        return fail(status);
+    const auto execute = [&]() -> absl::Status {
+      if (absl::Status status = executable->Prepare(); !status.ok()) return fail(status);
+      std::tie(rendezvous, position) = executable->RendezvousFor(ordinal, &rendezvous_);
+      metrics_->Add(executable->collective_ ? "ExecuteReplicated" : "ExecuteComputation");
+      timed.emplace(metrics_, executable->collective_ ? "ExecuteReplicatedTime" : "ExecuteTime");
+      {
+        const TimedSection unwrapping(metrics_, "UnwrapXlaData");
+        absl::Status status = begun;
+        if (deferred_ != nullptr && status.ok()) status = GenerateValues(arguments->buffers());
+        if (status.ok()) status = arguments->Wait(executable->collective_);
+        if (!status.ok()) {
+          if (executable->collective_) rendezvous->Abort(position, status);
+          return fail(status);
+        }
       }
-    }
-    const auto run = [&](absl::Span<const Literal* const> given,
-                         interp::DonatedArguments* donation) -> absl::StatusOr<std::vector<Literal>> {
-      DiagnosticSink sink;
-      std::lock_guard<std::mutex> lock(executable->mutex_);
-      if (executable->host_io_ != nullptr) {
-        executable->host_io_->BeginRun(executable->collective_ ? std::nullopt : std::optional<size_t>(position));
+      const auto run = [&](absl::Span<const Literal* const> given,
+                           interp::DonatedArguments* donation) -> absl::StatusOr<std::vector<Literal>> {
+        DiagnosticSink sink;
+        std::lock_guard<std::mutex> lock(executable->mutex_);
+        if (executable->host_io_ != nullptr) {
+          executable->host_io_->BeginRun(executable->collective_ ? std::nullopt : std::optional<size_t>(position));
+        }
+        const auto start = std::chrono::steady_clock::now();
+        std::optional<std::vector<Literal>> computed;
+        try {
+          computed = executable->engine_->RunPointers(given, &sink, donation);
+        } catch (const std::bad_alloc&) {
+          return absl::ResourceExhaustedError("execution failed: out of memory");
+        }
+        executable->RecordRunTime(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
+        if (!computed) return ErrorOf(sink, "execution failed");
+        return *std::move(computed);
+      };
+      Rendezvous::Results computed;
+      if (executable->collective_) {
+        const Rendezvous::Program program = {
+            executable->digest_, executable->module_.get(), run,
+            [&](absl::Span<const Module* const> programs) { return executable->Combine(programs); }};
+        absl::StatusOr<Rendezvous::Results> values =
+            rendezvous->ArriveAndWait(position, program, arguments->values(), &arguments->donation);
+        if (!values.ok()) return fail(values.status());
+        computed = *std::move(values);
+      } else {
+        absl::StatusOr<std::vector<Literal>> values = run(arguments->values(), &arguments->donation);
+        if (!values.ok()) return fail(values.status());
+        computed = {*std::move(values), executable->module_->shared_context()};
       }
-      const auto start = std::chrono::steady_clock::now();
-      std::optional<std::vector<Literal>> computed = executable->engine_->RunPointers(given, &sink, donation);
-      executable->RecordRunTime(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
-      if (!computed) return ErrorOf(sink, "execution failed");
-      return *std::move(computed);
+      if (computed.values.size() != results.size()) return fail(absl::InternalError("unexpected number of results"));
+      timed.reset();  // records the time before a reader of a result can see the metrics
+      for (size_t i = 0; i < results.size(); ++i) {
+        std::shared_ptr<Context> context = arguments->ContextOf(i);
+        if (context == nullptr) context = computed.context;
+        results[i]->SetValue(std::move(computed.values[i]), std::move(context));
+      }
+      if (done != nullptr) done(absl::OkStatus());
+      return absl::OkStatus();
     };
-    Rendezvous::Results computed;
-    if (executable->collective_) {
-      const Rendezvous::Program program = {
-          executable->digest_, executable->module_.get(), run,
-          [&](absl::Span<const Module* const> programs) { return executable->Combine(programs); }};
-      absl::StatusOr<Rendezvous::Results> values =
-          rendezvous->ArriveAndWait(position, program, arguments->values(), &arguments->donation);
-      if (!values.ok()) return fail(values.status());
-      computed = *std::move(values);
-    } else {
-      absl::StatusOr<std::vector<Literal>> values = run(arguments->values(), &arguments->donation);
-      if (!values.ok()) return fail(values.status());
-      computed = {*std::move(values), executable->module_->shared_context()};
+    try {
+      return execute();
+    } catch (const std::bad_alloc&) {
+      // Whoever waits for the results, or for this device, learns of it.
+      const absl::Status status = absl::ResourceExhaustedError("execution failed: out of memory");
+      if (rendezvous != nullptr && executable->collective_) rendezvous->Abort(position, status);
+      return fail(status);
     }
-    if (computed.values.size() != results.size()) return fail(absl::InternalError("unexpected number of results"));
-    timed.reset();  // records the time before a reader of a result can see the metrics
-    for (size_t i = 0; i < results.size(); ++i) {
-      std::shared_ptr<Context> context = arguments->ContextOf(i);
-      if (context == nullptr) context = computed.context;
-      results[i]->SetValue(std::move(computed.values[i]), std::move(context));
-    }
-    if (done != nullptr) done(absl::OkStatus());
-    return absl::OkStatus();
   };
   if (!held) {
     std::function<absl::Status()> queued = std::move(work);

@@ -206,6 +206,11 @@ class Client {
   // Executable::Prepare parses.
   std::string Serialize(const Executable& executable) const;
   std::shared_ptr<Executable> DeserializeExecutable(SerializedExecutable program) const;
+  // As DeserializeExecutable, of a program that someone else may have written: parses it at once. An error, if it does
+  // not verify, or if its parameters and results have other types or dimensions than these.
+  absl::StatusOr<std::shared_ptr<Executable>> LoadExecutable(std::string_view program,
+                                                             absl::Span<const Shape> parameters,
+                                                             absl::Span<const Shape> results) const;
   // Enqueues an execution. `results`: pending buffers, one for each result shape. `donated`: numbers of arguments whose
   // memory the program may reuse; their buffers are deleted for all other users. `done`: called when the
   // results have their values, or the error, on the thread that ran the program: the device's, or with kCallerIfShort
