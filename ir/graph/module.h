@@ -7,7 +7,8 @@
 //
 // Invariants that the parser, builder and editing functions maintain (the verifier checks other rules):
 //   - an operand belongs to the same computation as its user;
-//   - every operand slot is in the use list of its operand, in the order the slots were created;
+//   - every operand slot is in the use list of its operand, in the order in which they were set;
+//   - control successors are those that follow from the attributes;
 //   - parameters() of a computation is dense: slot i holds the parameter with number i (none while under construction).
 #ifndef HLOKIT_IR_GRAPH_MODULE_H_
 #define HLOKIT_IR_GRAPH_MODULE_H_
@@ -251,7 +252,8 @@ class Module {
   InstructionId AddInstruction(ComputationId parent, Opcode opcode, Shape shape, StringId name,
                                absl::Span<const InstructionId> operands, absl::Span<const AttrValue> attrs = {},
                                uint32_t payload = 0);
-  // Appends a copy of `source` with another name and other operands to `parent`.
+  // Appends a copy of `source` with another name and other operands to `parent`. In another computation it has no
+  // control predecessors.
   InstructionId CloneInstruction(ComputationId parent, InstructionId source, StringId name,
                                  absl::Span<const InstructionId> operands);
   void SetParameters(ComputationId id, std::vector<InstructionId> by_number) {

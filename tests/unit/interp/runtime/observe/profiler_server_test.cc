@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interp/runtime/observe/profiler_server.h"
 
+#include <arpa/inet.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -54,6 +58,18 @@ class ProfilerServerTest : public testing::Test {
   fs::path directory_;  // within the temporary directory, not created yet
   std::unique_ptr<ProfilerServer> server_;
 };
+
+// Returns true if a connection to the address is accepted.
+bool Connects(const char* address, int port) {
+  sockaddr_in to = {};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<uint16_t>(port));
+  inet_pton(AF_INET, address, &to.sin_addr);
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool connected = connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof(to)) == 0;
+  close(fd);
+  return connected;
+}
 
 // Runs work until it is destroyed.
 class Worker {
@@ -215,6 +231,12 @@ TEST_F(ProfilerServerTest, EndsWithACaptureUnderWay) {
   server_.reset();
   client.join();
   EXPECT_TRUE(path.ok()) << path.status();
+}
+
+// Another address of this machine: one of a server on all of them.
+TEST_F(ProfilerServerTest, ListensOnOneLoopbackAddress) {
+  EXPECT_TRUE(Connects("127.0.0.1", server_->port()));
+  EXPECT_FALSE(Connects("127.0.0.2", server_->port()));
 }
 
 TEST(CaptureProfile, TalksToThisMachineAlone) {
