@@ -11,6 +11,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="python3-torch is not installed")
 
+import torch.utils.checkpoint  # noqa: E402
+
 import hlokit.torch as ht  # noqa: E402
 import hlokit.torch.xla_model as xm  # noqa: E402
 
@@ -59,6 +61,28 @@ def test_a_generator_initializes_parameters_and_their_views():
     if torch.__version__ >= "2":
         assert torch.equal(layer.weight.detach().cpu(), torch.empty(3, 4).normal_(generator=seeded()))
     assert torch.equal(view.cpu(), layer.weight.detach().cpu()[1])
+
+
+def checkpointed(checkpoint, drop=0.5, **options):
+    """The mask of dropout in the forward pass and the gradient, which is the mask of the recomputation."""
+    x = torch.ones(2000).to(ht.device()).requires_grad_()
+    torch.rand(3, device=ht.device())  # the mask is not the first draw of the step
+    y = checkpoint(lambda v: torch.nn.functional.dropout(v, drop), x * 1, **options)
+    torch.rand(3, device=ht.device())
+    y.sum().backward()
+    after = torch.rand(5, device=ht.device())
+    return y.detach().cpu(), x.grad.cpu(), after.cpu()
+
+
+@pytest.mark.parametrize("form", ["hlokit", "torch", "torch, not reentrant"])
+def test_a_checkpoint_draws_the_same_mask_again(form):
+    if form == "hlokit":
+        checkpoint, options = ht.checkpoint.checkpoint, {}
+    else:
+        checkpoint, options = torch.utils.checkpoint.checkpoint, {"use_reentrant": "not" not in form}
+    y, gradient, after = checkpointed(checkpoint, **options)
+    assert torch.equal(y, gradient) and 800 < int((y == 0).sum()) < 1200
+    assert not torch.equal(after, torch.rand(5, device=ht.device()).cpu())
 
 
 @pytest.mark.parametrize("debug", [True, False])
