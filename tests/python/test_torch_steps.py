@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What PyTorch/XLA's users rely on besides ops."""
 
+import os
+import re
+import subprocess
+import sys
 import warnings
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="python3-torch is not installed")
+
+import torch.utils.checkpoint  # noqa: E402
 
 import hlokit.torch as ht  # noqa: E402
 import hlokit.torch.xla_model as xm  # noqa: E402
@@ -55,6 +61,54 @@ def test_a_generator_initializes_parameters_and_their_views():
     if torch.__version__ >= "2":
         assert torch.equal(layer.weight.detach().cpu(), torch.empty(3, 4).normal_(generator=seeded()))
     assert torch.equal(view.cpu(), layer.weight.detach().cpu()[1])
+
+
+def checkpointed(checkpoint, drop=0.5, **options):
+    """The mask of dropout in the forward pass and the gradient, which is the mask of the recomputation."""
+    x = torch.ones(2000).to(ht.device()).requires_grad_()
+    torch.rand(3, device=ht.device())  # the mask is not the first draw of the step
+    y = checkpoint(lambda v: torch.nn.functional.dropout(v, drop), x * 1, **options)
+    torch.rand(3, device=ht.device())
+    y.sum().backward()
+    after = torch.rand(5, device=ht.device())
+    return y.detach().cpu(), x.grad.cpu(), after.cpu()
+
+
+@pytest.mark.parametrize("form", ["hlokit", "torch", "torch, not reentrant"])
+def test_a_checkpoint_draws_the_same_mask_again(form):
+    if form == "hlokit":
+        checkpoint, options = ht.checkpoint.checkpoint, {}
+    else:
+        checkpoint, options = torch.utils.checkpoint.checkpoint, {"use_reentrant": "not" not in form}
+    y, gradient, after = checkpointed(checkpoint, **options)
+    assert torch.equal(y, gradient) and 800 < int((y == 0).sum()) < 1200
+    assert not torch.equal(after, torch.rand(5, device=ht.device()).cpu())
+
+
+@pytest.mark.parametrize("debug", [True, False])
+def test_debugging_output_names_lines_of_the_program(debug, tmp_path):
+    program = tmp_path / "lines.py"
+    program.write_text(f"""import torch, hlokit.torch as ht
+ht.configure(debug={debug})
+def loss_of(x):
+    return (x * 2).sum()
+x = torch.ones(3).to(ht.device())
+print(loss_of(x))
+loss_of(x).item()
+y = x + 1
+ht.mark_step()
+ht.save(y * 3, {str(tmp_path / 'y.pt')!r})
+""")
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
+    result = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True,
+                            env=dict(environment, PT_XLA_DEBUG="1"))
+    frames = re.findall(r"Frame Triggered Execution: *\n(.*)", result.stderr)
+    assert len(frames) >= 4 and all(f"<module> ({program}:" in frame for frame in frames), result.stderr[:2000]
+    assert "hlokit::" not in result.stderr and ".cc:" not in result.stderr
+    subprocess.run([sys.executable, program], check=True, env=dict(environment, XLA_SAVE_TENSORS_FILE=str(tmp_path / "graphs")))
+    saved = "".join(p.read_text() for p in tmp_path.glob("graphs*"))
+    assert [f"<module> ({program}:{line})" in saved for line in (6, 7, 9, 10)] == [True] * 4
+    assert "hlokit::" not in saved and ".cc:" not in saved
 
 
 class Tied(torch.nn.Module):

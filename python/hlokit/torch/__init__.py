@@ -10,10 +10,10 @@
         ht.mark_step()
     print(t.graphs[0].lazy_ir, t.graphs[0].hlo)
 
-Modules with the names of torch_xla: xla_model, metrics, profiler, parallel_loader, xla_multiprocessing.
+Modules with the names of torch_xla: xla_model, metrics, profiler, parallel_loader, xla_multiprocessing, checkpoint.
 """
 
-from . import _device_guard, _fallback, _modules, _tensor, metrics, parallel_loader, profiler, xla_model, xla_multiprocessing
+from . import _device_guard, _fallback, _modules, _tensor, checkpoint, metrics, parallel_loader, profiler, xla_model, xla_multiprocessing
 from ._init import on_device
 from ._session import configure, device
 from ._tensor import XlaTensor
@@ -27,6 +27,7 @@ _tensor.setup(_fallback.untranslated)
 _fallback.register_creation()
 _modules.install()
 _device_guard.register()
+checkpoint.install()
 
 
 def fallbacks() -> "dict[tuple[str, str], int]":

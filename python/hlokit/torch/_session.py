@@ -2,6 +2,7 @@
 """Sessions of the tracer, and the devices xla:0, xla:1, ... in them."""
 
 import contextlib
+import os
 import threading
 from typing import Any, Dict, Iterator, List, Optional
 
@@ -41,10 +42,11 @@ def configure(
     """Starts a new session with these options; those not given keep their values.
 
     devices: the number of devices in this process, xla:0 and on. pipeline: passes of compilation. debug: scopes of
-    modules and lines of the program in graphs and HLO. fake: tensors have no values and take no memory. replicas: of
-    the whole program, of which this process is one. engine: "exact", "fast" (docs/engine.md) or "reference".
-    num_threads: of the engine; 0 is one for each processor. Environment variables of PyTorch/XLA are read too. Tensors
-    of earlier sessions stay valid, and cannot be mixed with those of this one.
+    modules and lines of the program in graphs and HLO; always with PT_XLA_DEBUG and XLA_SAVE_TENSORS_FILE. fake:
+    tensors have no values and take no memory. replicas: of the whole program, of which this process is one. engine:
+    "exact", "fast" (docs/engine.md) or "reference". num_threads: of the engine; 0 is one for each processor.
+    Environment variables of PyTorch/XLA are read too. Tensors of earlier sessions stay valid, and cannot be mixed with
+    those of this one.
     """
     given = {
         "devices": devices,
@@ -57,9 +59,15 @@ def configure(
     }
     options = {**_options, **{name: value for name, value in given.items() if value is not None}}
     with _lock:
-        session = TracerSession(**options)
+        session = TracerSession(**{**options, "debug": options["debug"] or _shows_lines()})
         _options.update(options)
         _sessions[-1:] = [session]
+
+
+def _shows_lines() -> bool:
+    """Whether a variable of PyTorch/XLA asks for output that names lines of the program."""
+    names = ("PT_XLA_DEBUG", "PT_XLA_DEBUG_LEVEL", "XLA_SAVE_TENSORS_FILE")
+    return any(os.environ.get(name, "0") not in ("", "0") for name in names)
 
 
 def current() -> TracerSession:
@@ -72,7 +80,8 @@ def current() -> TracerSession:
 @contextlib.contextmanager
 def temporary(**options: Any) -> Iterator[TracerSession]:
     """A session of its own for the block."""
-    session = TracerSession(**{**_options, **options})
+    given = {**_options, **options}
+    session = TracerSession(**{**given, "debug": given["debug"] or _shows_lines()})
     current()
     _sessions.append(session)
     try:
