@@ -34,7 +34,9 @@ def read(path):
 def problems(source, page):
     text = read(page)
     folder = os.path.dirname(page)
-    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.DOTALL | re.MULTILINE)):
+    # Code has no links: fenced, between backticks, and, after an empty line, indented.
+    code = r"^```.*?^```$|`[^`\n]*`|(?<=\n\n)(?:    [^\n]*\n)+"
+    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(code, "", text, flags=re.MULTILINE | re.DOTALL)):
         if re.match(r"[a-z]+:", target):
             continue
         path, _, anchor = target.partition("#")

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "interp/dynamic/explicit_sizes.h"
 #include "interp/pjrt/client/program_file.h"
 #include "interp/pjrt/execution/extensions.h"
 #include "interp/pjrt/execution/optimized_program.h"
