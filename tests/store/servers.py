@@ -26,6 +26,15 @@ def free_port():
         return s.getsockname()[1]
 
 
+def peak_mib(pid):
+    """The most memory that the process had; 0 when it has ended."""
+    try:
+        with open(f"/proc/{pid}/status") as status:
+            return next((int(line.split()[1]) >> 10 for line in status if line.startswith("VmHWM:")), 0)
+    except OSError:
+        return 0
+
+
 class Process:
     """A server program, stopped at the end."""
 

@@ -21,7 +21,7 @@ import time
 import traceback
 
 from servers import (HOST, AnsweringServer, Azurite, CuttingProxy, FailingServer, Redis, S3rver, SendingServer,
-                     SilentServer)
+                     SilentServer, peak_mib)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODULE = """HloModule doubled, entry_computation_layout={(f32[4]{0})->f32[4]{0}}
@@ -81,15 +81,6 @@ class Tools:
         expected = self.run("ir-dump", *MODEL, f"--emit={emit}", *flags).values() if explain else self.expected
         assert result.values() == expected, "other values than without a cache"
         return result
-
-
-def peak_mib(pid):
-    """The most memory that the process had; 0 when it has ended."""
-    try:
-        with open(f"/proc/{pid}/status") as status:
-            return next((int(line.split()[1]) >> 10 for line in status if line.startswith("VmHWM:")), 0)
-    except OSError:
-        return 0
 
 
 class Result:
