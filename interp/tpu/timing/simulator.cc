@@ -154,6 +154,7 @@ class Simulator {
         OpRow row;
         row.name = step.root;
         row.kind = step.kind;
+        row.on_core = t.on_core;
         row.runs = time.runs;
         row.seconds = t.duration * time.runs;
         row.stall = t.stall * time.runs;

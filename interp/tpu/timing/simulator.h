@@ -74,6 +74,7 @@ struct OpRow {
   double stall = 0;
   Resource bound = Resource::kOverhead;
   ScheduleUnitKind kind = ScheduleUnitKind::kKernel;
+  bool on_core = true;  // otherwise the core works meanwhile
   double flops = 0;
   double hbm_bytes = 0;
   double wire_bytes = 0;
