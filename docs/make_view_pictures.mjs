@@ -48,7 +48,7 @@ const situations = [
 let browser;
 writeFileSync(join(scratch, "program.hlo"), program);
 try {
-  const svg = view("--format=svg", "--of=logits", "--hops=1", "examples/train_step.hlo");
+  const svg = view("--format=svg", "--of=logits", "--depth=1", "examples/train_step.hlo");
   writeFileSync(join(pictures, "view_neighborhood.svg"), svg.replace(/<!--.*?-->\n?/gs, ""));
   const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
   browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });

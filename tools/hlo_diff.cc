@@ -271,7 +271,8 @@ int Run(int argc, char** argv) {
   flags.input.AddFlags(&app);
   app.footer(
       StrCat("Exit status:\n  0  the modules are the same\n  1  they differ\n"
-             "  2  usage error, a module that cannot be read, output that cannot be written\n  3  internal error\n\n",
+             "  2  usage error, a module that cannot be read or is rejected, output that cannot be written\n"
+             "  3  internal error\n\n",
              kExamples));
   if (const std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
   flags.input.parse.verify_stablehlo = flags.verify;

@@ -22,6 +22,7 @@
 #include "tools/hlo_inspect/command.h"
 #include "tools/hlo_inspect/cost.h"
 #include "tools/hlo_inspect/dump_dir.h"
+#include "tools/hlo_inspect/duplicates.h"
 #include "tools/hlo_inspect/find.h"
 #include "tools/hlo_inspect/graph.h"
 #include "tools/hlo_inspect/grep.h"
@@ -347,7 +348,7 @@ int Run(int argc, char** argv) {
       cli::AddAnnotationsCommand(&app), cli::AddCostCommand(&app),      cli::AddMemoryCommand(&app),
       cli::AddOpsCommand(&app),         cli::AddShardingsCommand(&app), cli::AddDumpDirCommand(&app),
       cli::AddFindCommand(&app),        cli::AddGrepCommand(&app),      cli::AddTopCommand(&app),
-      cli::AddCollectivesCommand(&app), cli::AddLayoutsCommand(&app)};
+      cli::AddCollectivesCommand(&app), cli::AddLayoutsCommand(&app),   cli::AddDuplicatesCommand(&app)};
   for (cli::InspectCommand& command : cli::AddGraphCommands(&app)) commands.push_back(std::move(command));
 
   const cli::ValueKind what = {"WHAT", [](std::string_view typed, cli::Completion* out) {

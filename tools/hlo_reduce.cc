@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +15,9 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "interp/values/arguments.h"
+#include "interp/values/array_file.h"
+#include "interp/values/stored_array.h"
 #include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
 #include "parser/core/parser.h"
@@ -36,7 +41,7 @@ constexpr char kExamples[] = R"(Examples:
                                             a pass that changes the results
   hlo-reduce dump.hlo --crash --passes=fusion -o small.hlo
   hlo-reduce dump.hlo --diagnostic='duplicate name' --command='other-tool {}' -o small.hlo
-  hlo-reduce dump.hlo --nan --run-seed=3 -o small.hlo
+  hlo-reduce dump.hlo --nan --args=batch.txt -o small.hlo
                                             where a NaN comes from
   hlo-reduce dump.hlo --pattern='dot(convert(%x), _)' --where='bytes>1e6' -o small.hlo
   hlo-reduce dump.hlo --test=./test.sh -o small.hlo --resume
@@ -51,6 +56,7 @@ struct Flags {
   bool progress = true;
   reduce::TestFlags test;
   std::optional<std::string> tolerance;
+  std::string args, args_npy;
   int64_t jobs = 0;
   int64_t max_tests = -1;
   double max_total_seconds = 0;
@@ -88,7 +94,15 @@ void AddFlags(CLI::App* app, Flags* flags) {
                   "tolerance of --differs, as in hlo-opt; by default a few units in the last place, or what the passes "
                   "declare")
       ->type_name("SPEC");
-  cli::AddNumber(app, "--run-seed", &flags->test.run.seed, "seed of the synthetic arguments")->capture_default_str();
+  CLI::Option* const args =
+      app->add_option("--args", flags->args,
+                      "run --nan and --differs on these arguments, as hlo-run does, where a parameter is still there")
+          ->type_name("FILE");
+  app->add_option("--args-npy", flags->args_npy, "as --args, from a directory: arg0.npy, arg1.npy, ...")
+      ->type_name("DIR")
+      ->excludes(args);
+  cli::AddNumber(app, "--run-seed,--seed", &flags->test.run.seed, "seed of the synthetic arguments")
+      ->capture_default_str();
   cli::AddNumber(app, "--run-inputs", &flags->test.run.inputs, "number of sets of synthetic arguments", 1, 1000)
       ->capture_default_str();
   app->add_flag("--run-special-values", flags->test.run.special_values,
@@ -148,6 +162,56 @@ std::unique_ptr<Module> ReadModule(const std::string& path, cli::DiagnosticRepor
     return nullptr;
   }
   return module;
+}
+
+// Reads the arguments of the flags by the names of the parameters. Returns false after an error, which is printed.
+bool ReadGiven(const Flags& flags, Module* module, interp::EquivalenceOptions* run,
+               cli::DiagnosticReporter* diagnostics) {
+  std::vector<Shape> shapes;
+  const Computation entry = module->entry();
+  for (int64_t k = 0; k < entry.parameter_count(); ++k) {
+    const Instruction parameter = entry.parameter(k);
+    if (!parameter.shape().IsArray()) {
+      diagnostics->ShowError(flags.path, StrCat("--args: parameter `", parameter.name(), "` is no array; use --test"),
+                             cli::kRejected);
+      return false;
+    }
+    shapes.push_back(parameter.shape());
+  }
+  std::optional<std::vector<Literal>> values;
+  if (!flags.args.empty()) {
+    const std::vector<cli::InputPart> parts = diagnostics->Read(flags.args);
+    if (parts.empty()) return false;
+    DiagnosticSink sink;
+    values = interp::ReadArguments(*parts[0].source, shapes, &module->context(), &sink);
+    diagnostics->Show(sink, *parts[0].source);
+    if (!values) return false;
+  } else {
+    values.emplace();
+    for (size_t k = 0; k < shapes.size(); ++k) {
+      const std::string path = StrCat(flags.args_npy, "/arg", k, ".npy");
+      const absl::StatusOr<interp::ArrayFile> file = interp::ArrayFile::Open(path);
+      absl::Status status = file.status();
+      if (status.ok()) {
+        const absl::StatusOr<interp::StoredArray> array = file->Array(0, cli::kMaxInputBytes);
+        absl::StatusOr<Literal> value =
+            array.ok() ? interp::ReadArray(*array, shapes[k]) : absl::StatusOr<Literal>(array.status());
+        status = value.status();
+        if (status.ok()) values->push_back(*std::move(value));
+      }
+      if (!status.ok()) {
+        diagnostics->ShowError(StrCat("--args-npy: ", path), std::string(status.message()),
+                               absl::IsNotFound(status) ? cli::kUsage : cli::kRejected);
+        return false;
+      }
+    }
+  }
+  auto given = std::make_shared<std::map<std::string, Literal, std::less<>>>();
+  for (size_t k = 0; k < shapes.size(); ++k) {
+    given->emplace(std::string(entry.parameter(static_cast<int64_t>(k)).name()), std::move((*values)[k]));
+  }
+  run->given = std::move(given);
+  return true;
 }
 
 int Reduce(const Flags& flags, reduce::Test& test, const std::atomic<bool>* interrupted) {
@@ -230,6 +294,18 @@ int Run(int argc, char** argv) {
     flags.test.run.tolerance = *tolerance;
   }
   flags.test.run.max_seconds = flags.test.max_seconds;
+  flags.test.run.max_seconds_flag = "--timeout";
+  std::unique_ptr<Module> original;  // has the shapes of the given arguments
+  if (!flags.args.empty() || !flags.args_npy.empty()) {
+    if (!flags.test.nan && !flags.test.differs) {
+      return cli::UsageError(kTool, "--args and --args-npy require --nan or --differs");
+    }
+    cli::DiagnosticReporter diagnostics(flags.input);
+    original = ReadModule(flags.path, &diagnostics);
+    if (original == nullptr || !ReadGiven(flags, original.get(), &flags.test.run, &diagnostics)) {
+      return diagnostics.exit_code();
+    }
+  }
   const std::atomic<bool>* const interrupted = cli::InstallTerminationHandler();
   absl::StatusOr<std::unique_ptr<reduce::Test>> test = reduce::MakeTest(flags.test, interrupted);
   if (!test.ok()) return cli::UsageError(kTool, std::string(test.status().message()));

@@ -316,7 +316,20 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
     SweepModules(flags.simulation, copy, false, &diagnostics, session);
     return diagnostics.exit_code();
   }
+  const bool has_arguments = !flags.args.empty() || !flags.args_npy.empty() || flags.seed;
+  std::unique_ptr<ProtoFile> snapshot;
   if (!flags.simulation.device.empty()) {
+    // What the run afterwards lacks is said before the estimate.
+    if (!flags.simulation.timing_only && !has_arguments && flags.bisect_passes.empty() && flags.replay.empty()) {
+      if (!OpenSnapshot(input->part, &diagnostics, &snapshot)) return diagnostics.exit_code();
+      int64_t count = 0;
+      const Computation entry = input->module->entry();
+      for (int64_t k = 0; k < entry.parameter_count(); ++k) count += entry.parameter(k).shape().leaf_count();
+      if (snapshot == nullptr && count > 0) {
+        ShowMissingArguments(flags, count, &diagnostics);
+        return diagnostics.exit_code();
+      }
+    }
     flags.simulation.command = "hlo-run";
     for (int a = 1; a < argc; ++a) StrAppend(&flags.simulation.command, " ", argv[a]);
     DiagnosticSink warnings;
@@ -330,9 +343,8 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
     BisectModule(flags, *input->module, &diagnostics);
     return diagnostics.exit_code();
   }
-  const bool has_arguments = !flags.args.empty() || !flags.args_npy.empty() || flags.seed;
-  std::unique_ptr<ProtoFile> snapshot;
-  if (!has_arguments && !OpenSnapshot(input->part, &diagnostics, &snapshot)) return diagnostics.exit_code();
+  if (!has_arguments && snapshot == nullptr && !OpenSnapshot(input->part, &diagnostics, &snapshot))
+    return diagnostics.exit_code();
   if (snapshot != nullptr && !flags.devices_given()) ChooseDevices(*snapshot, *input->module, &flags.options);
   if (session != nullptr) {
     const std::string why =

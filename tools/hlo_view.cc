@@ -31,7 +31,7 @@ constexpr char kExamples[] = R"(Examples:
   hlo-opt --passes=default module.hlo | hlo-view - -o graph.html
   hlo-view --format=svg --of=fusion.3 module.hlo -o fusion.svg
                                               what a fusion computes
-  hlo-view --format=dot --of=dot.7 --hops=2 module.hlo
+  hlo-view --format=dot --of=dot.7 --depth=2 module.hlo
                                               an instruction with its neighbors
   hlo-view --format=json module.hlo | jq '.[0].instructions.name')";
 
@@ -136,11 +136,11 @@ int Run(int argc, char** argv) {
                  "compile for this device, as hlo-run does, and show the simulated time of each instruction")
       ->type_name("DEVICE");
   app.add_option("--of", flags.subgraph.name,
-                 "for svg and dot: a computation, or an instruction: what it calls, or with --hops its neighbors "
+                 "for svg and dot: a computation, or an instruction: what it calls, or with --depth its neighbors "
                  "(default the entry computation)")
       ->type_name("NAME");
-  cli::AddNumber(&app, "--hops", &flags.subgraph.hops, "show instructions at most so many operands or users away", 0,
-                 int64_t{1} << 20)
+  cli::AddNumber(&app, "--depth,--hops", &flags.subgraph.hops,
+                 "show instructions at most so many operands or users away", 0, int64_t{1} << 20)
       ->default_str("0");
   cli::AddNumber(&app, "--max-instructions", &flags.subgraph.max_instructions, "limit for svg and dot")
       ->default_str("400");
@@ -163,7 +163,7 @@ int Run(int argc, char** argv) {
     return cli::UsageError(kTool, "--of requires --format=svg or dot");
   }
   if (flags.subgraph.hops > 0 && flags.subgraph.name.empty()) {
-    return cli::UsageError(kTool, "--hops requires --of=INSTRUCTION");
+    return cli::UsageError(kTool, "--depth requires --of=INSTRUCTION");
   }
   if (flags.open && flags.output == "-") return cli::UsageError(kTool, "--open requires -o FILE");
   return View(flags);

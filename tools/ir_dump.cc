@@ -21,6 +21,7 @@
 #include "tools/cli/flags/mpi_flag.h"
 #include "tools/cli/flags/print_flags.h"
 #include "tools/cli/flags/profile_flags.h"
+#include "tools/cli/help_format.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/ir_dump/model_flags.h"
@@ -106,8 +107,10 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
       ->needs(input_option);
   app.add_flag("--explain-recompiles", explain,
                "why each graph was compiled: the nearest known one and what differs first");
+  cli::GroupOptions(&app, "Programs");
   ModelFlags model_flags;
   model_flags.AddTo(&app);
+  cli::GroupOptions(&app, "Training");
   lazy::TracerOptions options;
   options.client.evaluator.num_threads = 1;
   cli::AddMaxBytes(&app, &options.client.evaluator.limits);
@@ -170,6 +173,7 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   app.add_flag("--list-ops", list_ops, "print the schemas of the ops and exit");
   app.add_option("-o,--output", output, "output file; - is standard output")->type_name("FILE")->capture_default_str();
   input.AddFlags(&app);
+  cli::GroupOptions(&app, "Values, compilation and output");
   profile.AddTo(&app);
   app.footer(kExamples);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv, ValueKinds())) return *exit_code;

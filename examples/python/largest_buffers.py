@@ -19,7 +19,10 @@ def main(folder: str, count: int = 10) -> None:
         except hlokit.HloError as error:
             print(f"{path.name}: {str(error).splitlines()[0]}", file=sys.stderr)
             continue
-        for buffer in module.memory().live_at_peak:
+        memory = module.memory()
+        if memory.whole_program_devices > 1:
+            print(f"{path.name}: not partitioned: bytes of all {memory.whole_program_devices} devices", file=sys.stderr)
+        for buffer in memory.live_at_peak:
             i = buffer.instruction
             rows.append((buffer.bytes, path.name, i.name, str(i.shape), buffer.kind, i.metadata.op_name))
     rows.sort(key=lambda row: (-row[0], row[1:]))

@@ -41,17 +41,6 @@ std::string FirstError(const DiagnosticSink& sink) {
   return "no results";
 }
 
-absl::StatusOr<ErrorSpec> ParseSpec(std::string_view text) {
-  double relative = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), relative);
-  if (error == std::errc() && end == text.data() + text.size() && relative >= 0 && std::isfinite(relative)) {
-    ErrorSpec spec;
-    spec.relative = relative;
-    return spec;
-  }
-  return ParseErrorSpec(text);
-}
-
 // Returns the bytes of the arrays of one device, or INT64_MAX if there are more.
 int64_t BytesOf(absl::Span<const Shape> leaves) {
   int64_t total = 0;
@@ -141,7 +130,7 @@ absl::StatusOr<Tolerance> Tolerance::Parse(std::string_view text) {
       }
       part.remove_prefix(equal + 1);
     }
-    const absl::StatusOr<ErrorSpec> spec = ParseSpec(part);
+    const absl::StatusOr<ErrorSpec> spec = ParseErrorSpec(part);
     if (!spec.ok()) {
       return absl::InvalidArgumentError(
           StrCat("tolerance `", text,
@@ -188,6 +177,27 @@ std::string CompareResults(absl::Span<const Literal> before, absl::Span<const Li
   return difference->description;
 }
 
+namespace {
+
+// Replaces the arguments of parameters for which there are values of their shape.
+void TakeGiven(const Module& module, const std::map<std::string, Literal, std::less<>>& given,
+               std::vector<Literal>* arguments) {
+  size_t leaf = 0;
+  for (int64_t k = 0; k < module.entry().parameter_count(); ++k) {
+    const Instruction parameter = module.entry().parameter(k);
+    const size_t first = leaf;
+    leaf += static_cast<size_t>(parameter.shape().leaf_count());
+    if (!parameter.shape().IsArray() || first >= arguments->size()) continue;
+    const auto found = given.find(parameter.name());
+    Literal& argument = (*arguments)[first];
+    // The shapes are of different contexts.
+    if (found == given.end() || ToString(found->second.shape(), false) != ToString(argument.shape(), false)) continue;
+    std::memcpy(argument.data(), found->second.data(), argument.size_bytes());
+  }
+}
+
+}  // namespace
+
 absl::StatusOr<ResultSets> EvaluateOnFakeArguments(const Module& module, const EquivalenceOptions& run,
                                                    const PartitionTracker* partitions,
                                                    const ObservationRequest& request, ExecutionObserver* observer) {
@@ -197,7 +207,7 @@ absl::StatusOr<ResultSets> EvaluateOnFakeArguments(const Module& module, const E
   options.fill_elided = FillKind::kRandom;
   options.limits.max_seconds = run.max_seconds;
   options.limits.max_steps = run.max_steps;
-  options.limits.max_seconds_flag = "--run-max-seconds";
+  options.limits.max_seconds_flag = run.max_seconds_flag;
   options.num_replicas = module.header().replica_count;
   options.num_partitions = partitions != nullptr ? partitions->PartitionsOf(module) : module.header().num_partitions;
   const PartitionTracker::Division* const division = partitions != nullptr ? partitions->division() : nullptr;
@@ -227,6 +237,7 @@ absl::StatusOr<ResultSets> EvaluateOnFakeArguments(const Module& module, const E
       absl::StatusOr<std::vector<Literal>> own =
           MakeFakeArguments(shapes, seed + (static_cast<uint64_t>(d) << 48), generator);
       if (!own.ok()) return own.status();
+      if (run.given != nullptr && set < run.inputs) TakeGiven(module, *run.given, &*own);
       std::move(own->begin(), own->end(), std::back_inserter(arguments));
     }
     if (set >= run.inputs) {

@@ -4,7 +4,10 @@
 #define HLOKIT_INTERP_EQUIVALENCE_EQUIVALENCE_CHECK_H_
 
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,8 +61,11 @@ struct EquivalenceOptions {
   // One more set, in which half of the elements are NaN, infinities, zeros of either sign, denormals and the largest
   // and smallest numbers of the type (FillSpecial).
   bool special_values = false;
+  // Values of parameters by name, which those of the same shape have instead in all sets but that one. May be null.
+  std::shared_ptr<const std::map<std::string, Literal, std::less<>>> given;
   std::optional<Tolerance> tolerance;                       // by default that of the passes so far
   double max_seconds = 60;                                  // of one run
+  std::string_view max_seconds_flag = "--run-max-seconds";  // names that limit in messages
   int64_t max_steps = std::numeric_limits<int64_t>::max();  // of one run: instructions
 };
 

@@ -195,10 +195,11 @@ absl::StatusOr<ErrorSpec> ParseErrorSpec(std::string_view text) {
     const std::string_view part = text.substr(begin, end - begin);
     begin = end + 1;
     const size_t colon = part.find(':');
-    const std::string number(colon == std::string_view::npos ? std::string_view() : part.substr(colon + 1));
+    // A number alone is a relative bound.
+    const std::string number(part.substr(colon == std::string_view::npos ? 0 : colon + 1));
     char* number_end = nullptr;
     const double value = std::strtod(number.c_str(), &number_end);
-    const std::string_view name = part.substr(0, colon);
+    const std::string_view name = colon == std::string_view::npos ? "rel" : part.substr(0, colon);
     std::optional<double>* bound = name == "ulp"   ? &tolerance.ulp
                                    : name == "rel" ? &tolerance.relative
                                    : name == "abs" ? &tolerance.absolute
@@ -206,7 +207,8 @@ absl::StatusOr<ErrorSpec> ParseErrorSpec(std::string_view text) {
     const bool is_bound = std::isfinite(value) && value >= 0;
     if (bound == nullptr || bound->has_value() || number.empty() || *number_end != '\0' || !is_bound) {
       return absl::InvalidArgumentError(
-          StrCat("tolerance `", text, "`: expected exact, or ulp:N, rel:X, abs:X (several separated by commas)"));
+          StrCat("tolerance `", text,
+                 "`: expected exact, a relative bound, or ulp:N, rel:X, abs:X (several separated by commas)"));
     }
     *bound = value;
   }

@@ -141,6 +141,11 @@ int64_t PartitionsOfShardings(const Module& module) {
   return std::max<int64_t>(devices != 0 ? devices : DevicesOfShardyMeshes(module), 1);
 }
 
+int64_t DevicesOfWholeProgram(const Module& module) {
+  if (!FirstUnpartitioned(module).valid()) return 1;
+  return module.header().num_partitions > 1 ? module.header().num_partitions : PartitionsOfShardings(module);
+}
+
 bool TakePartitionsOfShardings(Module* module, DiagnosticSink* warnings) {
   if (module->header().num_partitions > 1) return false;
   const Instruction sharded = FirstUnpartitioned(*module);

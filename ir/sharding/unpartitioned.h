@@ -36,6 +36,9 @@ bool AwaitsPartitioning(const Module& module);
 // they do not say, or do not agree.
 int64_t PartitionsOfShardings(const Module& module);
 
+// Returns the number of devices whose arrays the module has, as one program: 1 if it is partitioned.
+int64_t DevicesOfWholeProgram(const Module& module);
+
 // Sets num_partitions in the header of an unpartitioned module that has none there, as text without the configuration
 // of the compiler and protos do, with a warning. Returns true if that changed the module. `warnings` may be null.
 bool TakePartitionsOfShardings(Module* module, DiagnosticSink* warnings);

@@ -76,8 +76,13 @@ absl::StatusOr<std::unique_ptr<AtomicFileWriter>> AtomicFileWriter::Open(const s
     // Ignores failure to copy the permissions.
     if (file->fd_ >= 0 && exists && fchmod(file->fd_, info.st_mode & 07777) != 0) errno = 0;
   }
-  if (file->fd_ < 0) return ErrnoStatus(path, errno);
-  return file;
+  if (file->fd_ >= 0) return file;
+  const int error = errno;
+  const std::string directory = DirectoryOf(exists || file->target_.empty() ? path : file->target_);
+  if (error == ENOENT && stat(directory.c_str(), &info) != 0) {
+    return absl::NotFoundError(StrCat("cannot write ", path, ": there is no directory ", directory));
+  }
+  return ErrnoStatus(path, error);
 }
 
 void AtomicFileWriter::Write(std::string_view bytes) {

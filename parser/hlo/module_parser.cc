@@ -88,6 +88,21 @@ bool ModuleParser::SkipToNextComputation() {
   }
 }
 
+namespace {
+
+// Returns true if the last error is that of the last word of the text, unless that closes something, or the error says
+// already what is missing.
+bool IsCutOff(const DiagnosticSink& sink, std::string_view text) {
+  if (sink.diagnostics().empty() || sink.limit_reached()) return false;
+  while (!text.empty() && char_class::Is(text.back(), char_class::kWhitespace)) text.remove_suffix(1);
+  if (text.ends_with('}')) return false;
+  const Diagnostic& last = sink.diagnostics().back();
+  if (last.range.offset == SourceRange::kNoOffset || last.message.find("no closing") != std::string::npos) return false;
+  return size_t{last.range.offset} + last.range.size >= text.size();
+}
+
+}  // namespace
+
 bool ModuleParser::ParseTopComputation() {
   const uint32_t at = in_.Offset();
   const bool is_entry = in_.TryConsumeWord("ENTRY");
@@ -128,7 +143,14 @@ bool ModuleParser::ParseTopComputation() {
   const ComputationId id = module_->AddComputation(string);
   body.computation = id;
   module_->SetSource(id, name_offset);
-  if (!RunFrames()) return false;
+  if (!RunFrames()) {
+    const char* const text = source_->text().data();
+    if (IsCutOff(*sink_, {text, static_cast<size_t>(in_.end() - text)})) {
+      Error(DiagnosticKind::kUnexpectedToken, name_range,
+            StrCat("the text ends in the middle of computation `", name, "`"), "it was cut off: dump or copy it again");
+    }
+    return false;
+  }
   const Shape root = module_->computation(id).root().shape();
   const bool poisoned = (module_->computation(id).root().record().flags & kErrorPlaceholder) != 0;
   if (declared.valid() && !CompatibleIgnoringDynamism(declared, root) && !poisoned) {
@@ -168,7 +190,12 @@ bool ModuleParser::ParseSingleInstruction() {
   std::string_view name;
   if (!in_.ExpectName(&name, "`HloModule`, a computation or an instruction")) return false;
   const uint32_t name_size = in_.Here() - name_offset;
-  if (!in_.Expect('=', "after the name of an instruction")) return false;
+  if (in_.Peek() != '=') {
+    return Error(DiagnosticKind::kUnexpectedToken, {name_offset, name_size},
+                 StrCat("this is not HLO: expected `HloModule`, a computation or an instruction, found `", name, "`"),
+                 "a module begins with `HloModule name`, an instruction with `name = shape opcode(`");
+  }
+  in_.TryConsume('=');
   const StringId underscore = context_->strings.Intern("_");
   const ComputationId computation = module_->AddComputation(underscore);
   PushInstruction(computation);

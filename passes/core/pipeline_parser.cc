@@ -116,7 +116,12 @@ class PipelineParser {
         groups_.push_back(NewNode(std::move(group)));
         continue;  // the group's first item follows
       }
-      if (name.empty()) return Error("expected a pass");
+      if (name.empty()) {
+        constexpr size_t kShown = 40;
+        const std::string_view before = text().substr(0, at());
+        return Error("expected a pass", before.empty() ? "" : " after `",
+                     before.substr(before.size() - std::min(before.size(), kShown)), before.empty() ? "" : "`");
+      }
       if (std::any_of(name.begin(), name.end(), [](unsigned char c) { return std::isspace(c); })) {
         return Error("expected `,` between passes in `", name, "`");
       }
@@ -232,7 +237,9 @@ class PipelineParser {
     for (const NamedPipeline& pipeline : registry_.pipelines()) add(pipeline.name);
     std::string dashed(name);
     std::replace(dashed.begin(), dashed.end(), '_', '-');
-    return absl::InvalidArgumentError(StrCat("unknown pass `", name, "`", DidYouMeanSuffix(dashed, names)));
+    const std::string near = DidYouMeanSuffix(dashed, names);
+    return absl::InvalidArgumentError(
+        StrCat("unknown pass `", name, "`", near.empty() ? "; hlo-opt --list-passes lists them" : near));
   }
 
   const PassRegistry& registry_;

@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/core/str_cat.h"
+#include "ir/sharding/unpartitioned.h"
 #include "ir/text/literal_text.h"
 #include "ir/text/printer.h"
 #include "passes/analysis/cost.h"
@@ -112,6 +113,7 @@ class DocumentWriter {
     json_.Member("module", module_.name()).Member("file", options_.file);
     json_.Member("replica_count", module_.header().replica_count);
     json_.Member("num_partitions", module_.header().num_partitions);
+    json_.Member("whole_program_devices", DevicesOfWholeProgram(module_));
     if (!options_.device.empty()) json_.Member("device", options_.device);
     json_.Key("families").BeginArray();
     for (size_t k = 0; k < kOpcodeFamilies; ++k) json_.Value(ToString(static_cast<OpcodeFamily>(k)));

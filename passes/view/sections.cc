@@ -2,6 +2,7 @@
 #include "passes/view/sections.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,7 @@ namespace {
 
 constexpr size_t kMaxSections = 40;  // of one level
 constexpr size_t kSectionSize = 32;  // aimed at on the lowest level
+constexpr size_t kLargeScope = 50;   // a scope with more than this part of all instructions is in no section
 
 class Divider {
  public:
@@ -21,6 +23,7 @@ class Divider {
 
   void Run() {
     nodes_ = groups_.parent.size();
+    CountInstructions();
     FindChildren();
     FindSpans();
     for (size_t node = 0; node < nodes_; ++node) {
@@ -30,6 +33,17 @@ class Divider {
   }
 
  private:
+  // Counts the instructions in each scope and what is around it, up to the instruction that calls its computation.
+  void CountInstructions() {
+    const size_t instructions = groups_.instructions.size();
+    count_.assign(nodes_, 0);
+    for (size_t i = 0; i < instructions; ++i) {
+      for (int32_t node = groups_.parent[i]; node >= static_cast<int32_t>(instructions); node = groups_.parent[node]) {
+        ++count_[node];
+      }
+    }
+  }
+
   // Lists the children of each node, by the first instruction in each.
   void FindChildren() {
     const size_t instructions = groups_.instructions.size();
@@ -135,7 +149,7 @@ class Divider {
       size_t begin = range.begin;
       for (size_t s = 0; s < sections; ++s) {
         const size_t end = s + 1 == sections ? range.end : Cut(live, range.begin, size, sections, s + 1);
-        groups_.groups.push_back({GroupKind::kSection, Label(children[begin], children[end - 1]), ComputationId()});
+        groups_.groups.push_back({GroupKind::kSection, Label(children, begin, end), ComputationId()});
         groups_.parent.push_back(range.parent);
         pending.push_back({begin, end, static_cast<int32_t>(groups_.parent.size() - 1)});
         begin = end;
@@ -143,22 +157,36 @@ class Divider {
     }
   }
 
-  // Groups that are one of a kind are not put into sections.
+  // Groups that are one of a kind, and scopes that are much of the module, are not put into sections.
   bool StaysOutside(int32_t node) const {
     const size_t instructions = groups_.instructions.size();
     if (static_cast<size_t>(node) < instructions) return false;
     const GroupKind kind = groups_.groups[node - instructions].kind;
+    if (kind == GroupKind::kScope) return count_[node] > instructions / kLargeScope && count_[node] > kSectionSize;
     return kind == GroupKind::kParameters || kind == GroupKind::kShared || kind == GroupKind::kUncalled;
   }
 
-  // Names a section by its first and last child.
-  std::string Label(int32_t first, int32_t last) const {
+  // Names a section by the most frequent opcodes of its instructions, and its first and last child.
+  std::string Label(const std::vector<int32_t>& children, size_t begin, size_t end) const {
+    constexpr size_t kMaxOpcodes = 3;
+    const int32_t first = children[begin], last = children[end - 1];
+    std::map<std::string_view, size_t> counts;
+    for (size_t k = begin; k < end; ++k) {
+      if (static_cast<size_t>(children[k]) >= groups_.instructions.size()) continue;
+      ++counts[module_.instruction(groups_.instructions[children[k]]).opcode_text()];
+    }
+    std::vector<std::pair<std::string_view, size_t>> opcodes(counts.begin(), counts.end());
+    std::stable_sort(opcodes.begin(), opcodes.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::string text;
+    for (size_t k = 0; k < std::min(opcodes.size(), kMaxOpcodes); ++k) {
+      StrAppend(&text, k == 0 ? "" : ", ", opcodes[k].first);
+    }
     const auto name = [this](int32_t node) -> std::string_view {
       const size_t instructions = groups_.instructions.size();
       if (static_cast<size_t>(node) >= instructions) return groups_.groups[node - instructions].label;
       return module_.instruction(groups_.instructions[node]).name();
     };
-    return StrCat(name(first), " ... ", name(last));
+    return StrCat(text, text.empty() ? "" : ": ", name(first), " ... ", name(last));
   }
 
   // Returns the end of the first `count` of the sections: within a quarter of a section of the even division, where the
@@ -179,6 +207,7 @@ class Divider {
   size_t nodes_ = 0;                // without sections
   std::vector<size_t> begin_;       // by node: of its children
   std::vector<int32_t> children_;   // by parent, in the order of the text
+  std::vector<size_t> count_;       // by group: instructions in it
   std::vector<int32_t> first_;      // by node: the first instruction in it
   std::vector<int32_t> index_;      // by node: among its siblings that can be in sections
   std::vector<int32_t> last_user_;  // by node: the last sibling that uses it

@@ -21,7 +21,7 @@ absl::Status AddComputation(Computation computation, size_t limit, Subgraph* res
   for (const Instruction i : computation.instructions()) {
     if (result->instructions.size() == limit) {
       return TooMany(StrCat("`", computation.name(), "`"), limit,
-                     "take the neighborhood of an instruction (--of and --hops) or the page");
+                     "take the neighborhood of an instruction (--of and --depth) or the page");
     }
     result->instructions.push_back(i);
   }
@@ -46,7 +46,7 @@ absl::Status AddNeighborhood(const SubgraphOptions& options, Subgraph* result) {
       }
       if (found.size() > options.max_instructions) {
         return TooMany(StrCat("the neighborhood of `", result->center.name(), "`"), options.max_instructions,
-                       "take fewer --hops");
+                       "take a smaller --depth");
       }
     }
   }
@@ -92,7 +92,7 @@ absl::StatusOr<Subgraph> SelectSubgraph(const Module& module, const SubgraphOpti
   const std::vector<Computation> callees = result.center.called_computations();
   if (callees.empty()) {
     return absl::InvalidArgumentError(
-        StrCat("`", name, "` calls no computation; --hops=1 shows it with its operands and users"));
+        StrCat("`", name, "` calls no computation; --depth=1 shows it with its operands and users"));
   }
   std::vector<Computation> added;
   for (const Computation callee : callees) {

@@ -13,6 +13,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/digest/fingerprint.h"
 #include "ir/digest/fingerprint_diff.h"
+#include "ir/sharding/unpartitioned.h"
 #include "ir/text/printer.h"
 #include "parser/core/parser.h"
 #include "passes/analysis/cost.h"
@@ -62,7 +63,8 @@ py::object Memory(const ModulePtr& state) {
   if (static_cast<size_t>(use.peak_position) < use.order.size()) {
     at = py::cast(InstructionHandle{state, use.order[static_cast<size_t>(use.peak_position)]});
   }
-  return Make("MemoryUse", use.peak_bytes, use.argument_bytes, use.result_bytes, use.constant_bytes, at, live);
+  return Make("MemoryUse", use.peak_bytes, use.argument_bytes, use.result_bytes, use.constant_bytes, at, live,
+              DevicesOfWholeProgram(module));
 }
 
 // Returns what hlo-inspect annotations counts, of the module as it is.

@@ -139,7 +139,10 @@ class LiveBuffer(NamedTuple):
 
 
 class MemoryUse(NamedTuple):
-    """Memory of a run: its peak without constants, and the buffers that are live there, largest first."""
+    """Memory of a run: its peak without constants, and the buffers that are live there, largest first.
+
+    whole_program_devices: for how many devices an unpartitioned module is; the bytes are those of all of them together.
+    """
 
     peak_bytes: int
     argument_bytes: int
@@ -147,6 +150,7 @@ class MemoryUse(NamedTuple):
     constant_bytes: int
     peak_at: Optional["Instruction"]
     live_at_peak: List[LiveBuffer]
+    whole_program_devices: int
 
 
 class Scope(NamedTuple):

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <new>
@@ -20,6 +21,7 @@
 #include "parser/core/stablehlo_program.h"
 #include "parser/files/read_file.h"
 #include "tools/cli/completion.h"
+#include "tools/cli/dump_files.h"
 #include "tools/cli/help_format.h"
 #include "tools/cli/kept_messages.h"
 #include "tools/cli/number_flag.h"
@@ -53,6 +55,32 @@ std::string NormalizeFlag(std::string argument) {
   return argument;
 }
 
+// Flags that are looked for in the wrong tool, and where to find what they do.
+struct ElsewhereRow {
+  std::string_view tool;
+  std::string_view flag;
+  std::string_view instead;
+};
+constexpr ElsewhereRow kElsewhere[] = {
+    {"hlo-opt", "--device", "hlo-run --device simulates; --passes='tpu{device=v5e}' compiles for a target"},
+    {"hlo-opt", "--seed", "hlo-run runs modules; with --run-before-after: --run-seed"},
+    {"hlo-opt", "--args", "hlo-run runs modules"},
+    {"hlo-opt", "--to", "hlo-translate translates; -o FILE.mlir does too"},
+    {"hlo-run", "--stats", "hlo-inspect stats counts; hlo-opt --stats has those of passes"},
+    {"hlo-inspect", "--passes", "first run hlo-opt --passes=PIPELINE FILE | hlo-inspect COMMAND"},
+    {"hlo-translate", "--passes", "first run hlo-opt --passes=PIPELINE FILE | hlo-translate"},
+    {"hlo-view", "--passes", "first run hlo-opt --passes=PIPELINE FILE | hlo-view"},
+    {"hlo-diff", "--explain", "hlo-inspect hash --explain A B names the first difference"},
+};
+
+// Returns a hint; "" if the flag is of no other tool.
+std::string FlagElsewhere(std::string_view tool, std::string_view flag) {
+  for (const ElsewhereRow& row : kElsewhere) {
+    if (row.tool == tool && row.flag == flag) return StrCat("; ", row.instead);
+  }
+  return "";
+}
+
 // Returns usage errors that CLI11 reports poorly or not at all; "" if there are none.
 std::string FindUsageError(const CLI::App& app, const std::vector<std::string>& arguments) {
   const CLI::App* command = nullptr;  // the named subcommand
@@ -63,6 +91,7 @@ std::string FindUsageError(const CLI::App& app, const std::vector<std::string>& 
     };
     if (std::any_of(arguments.begin(), arguments.end(), names)) command = each;
   }
+  bool seen_command = false;  // or another argument that is no flag
   for (size_t k = 0; k < arguments.size() && arguments[k] != "--"; ++k) {
     const std::string& argument = arguments[k];
     const auto find = [&](const std::string& name) -> const CLI::Option* {
@@ -70,6 +99,7 @@ std::string FindUsageError(const CLI::App& app, const std::vector<std::string>& 
       return option == nullptr && command != nullptr ? command->get_option_no_throw(name) : option;
     };
     if (!argument.starts_with("--")) {
+      seen_command = true;
       const std::string name = argument.substr(0, argument.find('='));
       if (name.size() < 3 || name[0] != '-' || find("-" + name) == nullptr) continue;
       return StrCat("unknown flag `", name, "`; did you mean `-", name, "`?");
@@ -77,6 +107,9 @@ std::string FindUsageError(const CLI::App& app, const std::vector<std::string>& 
     const size_t end = argument.find('=');
     const std::string flag = argument.substr(0, end);
     const CLI::Option* option = find(flag);
+    if (command != nullptr && !seen_command && app.get_option_no_throw(flag) == nullptr && option != nullptr) {
+      return StrCat("`", flag, "` is a flag of a command: write it after `", command->get_name(), "`");
+    }
     if (option == nullptr) {
       std::vector<std::string> names;
       const auto add = [&names](const CLI::App& from) {
@@ -88,7 +121,8 @@ std::string FindUsageError(const CLI::App& app, const std::vector<std::string>& 
       if (command != nullptr) add(*command);
       const std::vector<std::string_view> candidates(names.begin(), names.end());
       const std::string_view near = FindNearest(std::string_view(flag).substr(2), candidates);
-      const std::string hint = near.empty() ? "" : StrCat("; did you mean `--", near, "`?");
+      std::string hint = FlagElsewhere(app.get_name(), flag);
+      if (hint.empty() && !near.empty()) hint = StrCat("; did you mean `--", near, "`?");
       return StrCat("unknown flag `", flag, "`", hint);
     }
     const bool needs_value = option->get_items_expected_min() > 0 && option->get_type_size() > 0;
@@ -105,6 +139,13 @@ std::string FindUsageError(const CLI::App& app, const std::vector<std::string>& 
   }
   const std::string& first = arguments.front();
   if (commands.empty() || first.starts_with("-")) return "";
+  const bool has_stats = std::find(commands.begin(), commands.end(), "stats") != commands.end();
+  const std::string example = has_stats ? "stats" : commands.front();
+  if (first == "help") return "unknown command `help`: --help lists the commands, COMMAND --help shows one";
+  std::error_code ignored;
+  if (first.find('.') != std::string::npos || std::filesystem::exists(first, ignored)) {
+    return StrCat("`", first, "` is no command: put one first, as in `", app.get_name(), " ", example, " ", first, "`");
+  }
   return StrCat("unknown command `", first, "`", DidYouMeanSuffix(first, {commands.begin(), commands.end()}));
 }
 
@@ -120,6 +161,11 @@ void CheckNumbers(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) CheckNumbers(*command);
 }
 
+// Names of values that are looked for under another one.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+    {"mlir", "stablehlo"}, {"mhlo", "stablehlo"}, {"bytecode", "artifact"},
+    {"text", "hlo"},       {"pb", "proto"},       {"pbtxt", "textproto"}};
+
 // Rewords CLI11's description of a usage error like the other messages.
 std::string Reworded(std::string what) {
   if (const size_t at = what.find(" not in {"); at != std::string::npos && what.back() == '}') {
@@ -133,12 +179,22 @@ std::string Reworded(std::string what) {
       values.push_back(all.substr(begin, all.find(',', begin) - begin));
       StrAppend(&list, list.empty() ? "" : ", ", values.back());
     }
-    const std::string_view nearest = FindNearest(found, values);
+    std::string_view nearest = FindNearest(found, values);
+    for (const auto& [other, name] : kOtherNames) {
+      if (found == other && std::find(values.begin(), values.end(), name) != values.end()) nearest = name;
+    }
     return StrCat(what.substr(0, colon + 2), "expected one of ", list, ", found `", found, "`",
                   nearest.empty() ? "" : StrCat("; did you mean `", nearest, "`?"));
   }
   constexpr std::string_view kArgument = "The following argument was not expected: ";
-  if (what.starts_with(kArgument)) return StrCat("unexpected argument `", what.substr(kArgument.size()), "`");
+  if (what.starts_with(kArgument)) {
+    const std::string argument = what.substr(kArgument.size());
+    const bool script = ToolName() == "ir-dump" && argument.ends_with(".py");
+    return StrCat("unexpected argument `", argument, "`",
+                  script ? "; ir-dump does not run Python: --program=FILE runs a program in its own language "
+                           "(docs/tracer.md), hlokit.torch traces PyTorch programs (docs/pytorch.md)"
+                         : "");
+  }
   if (what == "A subcommand is required") return "expected a command";
   // The first word of a sentence, but not the name of an argument.
   const bool is_name = what.size() > 1 && what[1] >= 'A' && what[1] <= 'Z';
@@ -174,6 +230,9 @@ std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<
     sub->group("Commands");
   }
   CheckNumbers(*app);
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    if (std::string_view(argv[i]) == "-h") format->set_brief();
+  }
   if (argc > 1 && std::string_view(argv[1]) == "--complete") {
     for (ValueKind& kind : CommonValueKinds()) kinds.push_back(std::move(kind));
     const std::string text = CompletionsToString(*app, std::vector<std::string>(argv + 2, argv + argc), kinds);
@@ -269,23 +328,29 @@ void AddFillElidedFlag(CLI::App* app, std::optional<FillKind>* kind, bool xla, s
 
 void InputOptions::AddMaxInputBytesFlag(CLI::App* app) {
   AddNumber(app, "--max-input-bytes", &max_bytes, "limit on the bytes of an input file", 0, kMaxInputBytes)
-      ->capture_default_str();
+      ->capture_default_str()
+      ->group("Input and output");
 }
 
 void InputOptions::AddFlags(CLI::App* app) {
+  const std::string group = "Input and output";
   app->add_flag("--split-input-file", split_input_file,
-                "split the input at lines `// -----` and handle each part separately");
+                "split the input at lines `// -----` and handle each part separately")
+      ->group(group);
   AddMaxInputBytesFlag(app);
   app->add_flag("--allow-unknown,--allow-unregistered", parse.allow_unknown,
-                "accept unknown opcodes and attributes with a warning, and preserve them");
+                "accept unknown opcodes and attributes with a warning, and preserve them")
+      ->group(group);
   app->add_option("--entry", parse.entry,
                   "function of a StableHLO program that becomes the entry computation, by default main")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->group(group);
   app->add_option_function<std::string>(
          "--diagnostics", [this](const std::string& format) { json_diagnostics = format == "json"; },
          "format of errors and warnings on standard error: text or json")
       ->check(CLI::IsMember({"text", "json"}))
-      ->default_str("text");
+      ->default_str("text")
+      ->group(group);
 }
 
 std::string InputPart::label() const { return count > 1 ? StrCat(source->name(), "#", index + 1) : source->name(); }
@@ -296,7 +361,11 @@ std::vector<InputPart> DiagnosticReporter::Read(const std::string& path) {
       ReadFile(path, options_.max_bytes, FileContents::kModule);
   if (!source.ok()) {
     const bool large = absl::IsResourceExhausted(source.status());
-    ShowError("", StrCat(std::string(source.status().message()), large ? " (--max-input-bytes)" : ""),
+    std::error_code ignored;
+    const bool directory = std::filesystem::is_directory(path, ignored);
+    ShowError("",
+              StrCat(std::string(source.status().message()), large ? " (--max-input-bytes)" : "",
+                     directory ? "; hlo-inspect dump-dir and hlo-inspect grep read the files in one" : ""),
               large || absl::IsOutOfRange(source.status()) ? kRejected : kUsage);
     return parts;
   }
@@ -352,6 +421,12 @@ std::unique_ptr<Module> DiagnosticReporter::ParseWithParts(const InputPart& part
 std::unique_ptr<Module> DiagnosticReporter::Finish(const InputPart& part, DiagnosticSink* sink,
                                                    std::unique_ptr<Module> module) {
   if (module != nullptr && options_.warn_of_elided) WarnOfElided(*module, sink);
+  DumpFile file;
+  const std::string name = std::filesystem::path(part.source->name()).filename().string();
+  if (module == nullptr && ParseDumpName(name, &file) && IsKnownSideFile(file)) {
+    ShowError(part.label(), StrCat("the ", file.description, " of XLA's dump, not a module"), kRejected);
+    return module;
+  }
   Show(*sink, *part.source);
   if (module == nullptr) Fail(kRejected);
   return module;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "ir/core/str_cat.h"
 
@@ -79,6 +80,13 @@ std::string Notes(const CLI::Option& option) {
 
 }  // namespace
 
+void GroupOptions(CLI::App* app, const std::string& group) {
+  for (CLI::Option* option : app->get_options()) {
+    const bool common = option == app->get_help_ptr() || option == app->get_version_ptr();
+    if (option->get_group() == "Options" && !common) option->group(group);
+  }
+}
+
 std::vector<std::string> ShownNames(const CLI::Option& option) {
   std::vector<std::string> shown;
   bool negated = false;
@@ -123,6 +131,19 @@ std::string HelpFormat::make_usage(const CLI::App* app, std::string name) const 
   return usage + "\n";
 }
 
+std::string HelpFormat::make_group(std::string group, bool is_positional,
+                                   std::vector<const CLI::Option*> options) const {
+  if (!brief_ || is_positional) return CLI::Formatter::make_group(std::move(group), is_positional, std::move(options));
+  std::string names;
+  for (const CLI::Option* option : options) {
+    for (const std::string& name : ShownNames(*option)) {
+      if (!name.starts_with("no-")) StrAppend(&names, names.empty() ? "" : " ", "--", name);
+    }
+  }
+  return StrCat("\n", group, group == "Options" ? " (--help describes them):" : ":", "\n  ",
+                Wrapped(names, 2, kWidth - 2), "\n");
+}
+
 std::string HelpFormat::make_option(const CLI::Option* option, bool is_positional) const {
   const std::string about = make_option_desc(option) + Notes(*option);
   if (is_positional) return Row(StrCat("  ", option->get_name(true, false)), about);
@@ -146,13 +167,16 @@ std::string HelpFormat::make_subcommand(const CLI::App* sub) const {
 }
 
 std::string HelpFormat::make_footer(const CLI::App* app) const {
-  return StrCat(
-      "Exit status:\n"
-      "  0  success\n"
-      "  1  the input was rejected, a check failed, or output cannot be written\n"
-      "  2  usage error, or a file that cannot be read\n"
-      "  3  internal error\n\n",
-      app->get_footer(), app->get_footer().empty() ? "" : "\n");
+  const std::string footer = app->get_footer();
+  // A tool whose exit codes mean more lists them itself.
+  const std::string_view common = footer.starts_with("Exit status:")
+                                      ? ""
+                                      : "Exit status:\n"
+                                        "  0  success\n"
+                                        "  1  the input was rejected, a check failed, or output cannot be written\n"
+                                        "  2  usage error, or a file that cannot be read\n"
+                                        "  3  internal error\n\n";
+  return StrCat(common, footer, footer.empty() ? "" : "\n");
 }
 
 }  // namespace hlokit::cli

@@ -22,13 +22,23 @@ struct OptionValue {
 std::vector<std::string> ShownNames(const CLI::Option& option);
 OptionValue ValueOf(const CLI::Option& option);
 
+// Puts the options of `app` that are in no group yet, other than help and version, into this one.
+void GroupOptions(CLI::App* app, const std::string& group);
+
 class HelpFormat : public CLI::Formatter {
  public:
+  // For -h: lists only the names of options.
+  void set_brief() { brief_ = true; }
+
+  std::string make_group(std::string group, bool is_positional, std::vector<const CLI::Option*> options) const override;
   std::string make_description(const CLI::App* app) const override;
   std::string make_usage(const CLI::App* app, std::string name) const override;
   std::string make_option(const CLI::Option* option, bool is_positional) const override;
   std::string make_subcommand(const CLI::App* sub) const override;
   std::string make_footer(const CLI::App* app) const override;
+
+ private:
+  bool brief_ = false;
 };
 
 }  // namespace hlokit::cli

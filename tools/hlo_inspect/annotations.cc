@@ -13,6 +13,7 @@
 #include "passes/annotations/text.h"
 #include "passes/core/pipeline.h"
 #include "tools/cli/text/regex.h"
+#include "tools/hlo_inspect/whole_program.h"
 
 namespace hlokit::cli {
 namespace {
@@ -89,6 +90,7 @@ class Report {
 
   void Text(TextWriter* out) const {
     *out << "module " << module_.name() << "\n";
+    WriteWholeProgramNote(module_, out);
     const bool both = !flags_.passes.empty();
     *out << "  annotations         " << counts_before_.annotations;
     if (both) *out << " before, " << counts_after_.annotations << " after";
@@ -131,6 +133,7 @@ class Report {
 
   void Json(JsonWriter* json) const {
     json->BeginObject().Member("module", module_.name());
+    WriteWholeProgramMember(module_, json);
     const auto counts = [&](std::string_view key, const AnnotationCounts& c) {
       json->Key(key).BeginObject().Member("annotations", c.annotations);
       json->Member("instructions", c.instructions).Member("without_metadata", c.without).EndObject();
@@ -222,7 +225,7 @@ InspectCommand AddAnnotationsCommand(CLI::App* app) {
   command->add_option("--passes", flags->passes, "passes to run, as in hlo-opt --passes")->type_name("PIPELINE");
   AddNumber(command, "--depth", &flags->depth, "attribute deeper scopes to their ancestors of this depth", 0)
       ->capture_default_str();
-  AddNumber(command, "--list", &flags->list,
+  AddNumber(command, "--top,--list", &flags->list,
             "limit on the instructions without metadata listed for each reason; the JSON has all", 0)
       ->capture_default_str();
   command->footer(

@@ -16,6 +16,7 @@
 #include "passes/analysis/cost.h"
 #include "passes/target/aliases.h"
 #include "passes/target/fused_collectives.h"
+#include "tools/hlo_inspect/quantities.h"
 #include "tools/hlo_inspect/query.h"
 
 namespace hlokit::cli {
@@ -134,10 +135,12 @@ void Write(const InspectFlags& flags, const InputPart& part, const Module& modul
     constexpr size_t kMaxGroups = 40;
     const std::string groups =
         row.groups.size() > kMaxGroups ? StrCat(row.groups.substr(0, kMaxGroups), "...") : row.groups;
-    const std::string overlap =
-        !row.async ? "blocks"
-                   : absl::StrFormat("beside %d instructions, %.3g flops, %s", row.overlapped_instructions,
-                                     static_cast<double>(row.overlapped_flops), HumanBytes(row.overlapped_bytes));
+    const std::string overlap = !row.async
+                                    ? "blocks"
+                                    : StrCat("beside ", row.overlapped_instructions,
+                                             row.overlapped_instructions == 1 ? " instruction, " : " instructions, ",
+                                             HumanCount(static_cast<double>(row.overlapped_flops)), " flops, ",
+                                             HumanBytes(row.overlapped_bytes));
     *out << part.label() << ":" << lines.Of(row.instruction) << ": " << row.instruction.name() << "  " << row.kind
          << "  " << HumanBytes(row.bytes) << "  groups " << (groups.empty() ? "{}" : groups) << "  " << overlap << "\n";
   }

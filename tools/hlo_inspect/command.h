@@ -28,8 +28,12 @@ struct InspectFlags {
         ->type_name("FILE")
         ->default_str("-");
     app->add_flag("--json", json, "print JSON");
-    app->add_option("-o,--output", output, "output file; - is standard output")->type_name("FILE")->default_str("-");
-    app->add_flag("--verify,!--no-verify", verify, "verify the modules first (default on)");
+    const std::string group = "Input and output";
+    app->add_option("-o,--output", output, "output file; - is standard output")
+        ->type_name("FILE")
+        ->default_str("-")
+        ->group(group);
+    app->add_flag("--verify,!--no-verify", verify, "verify the modules first (default on)")->group(group);
     input.AddFlags(app);
     app->parse_complete_callback([this] { input.parse.verify_stablehlo = verify; });
   }

@@ -13,6 +13,8 @@
 #include "ir/graph/module_statistics.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/cost_key.h"
+#include "tools/hlo_inspect/quantities.h"
+#include "tools/hlo_inspect/whole_program.h"
 
 namespace hlokit::cli {
 namespace {
@@ -63,6 +65,7 @@ void WriteJson(const CostFlags& flags, const InputPart& part, const Module& modu
   json->Member("file", part.source->name());
   if (part.count > 1) json->Member("group", part.index + 1);
   json->Member("module", module.name());
+  WriteWholeProgramMember(module, json);
   json->Key("total").BeginObject();
   WriteMembers(SumOf(rows), json);
   json->EndObject();
@@ -100,6 +103,7 @@ void WriteText(const CostFlags& flags, const Module& module, const CostAnalysis&
                const std::vector<CostRow>& rows, TextWriter* out) {
   const Cost total = SumOf(rows);
   *out << "module " << module.name() << "\n";
+  WriteWholeProgramNote(module, out);
   *out << "  flops            " << total.flops << "\n";
   *out << "  transcendentals  " << total.transcendentals << "\n";
   *out << "  bytes            " << total.bytes() << "  (" << HumanBytes(total.bytes_read) << " read, "
@@ -111,7 +115,8 @@ void WriteText(const CostFlags& flags, const Module& module, const CostAnalysis&
     for (size_t n = text.size(); n < width; ++n) *out << ' ';
     *out << text << "  ";
   };
-  for (std::string_view head : {"bytes", "read", "written", "flops", "transcend."}) cell(head, 16);
+  for (std::string_view head : {"bytes", "read", "written"}) cell(head, 11);
+  for (std::string_view head : {"flops", "transcend."}) cell(head, 10);
   cell("count", 7);
   *out << KeyName(flags.by);
   size_t widths[3] = {11, 6, 5};  // of name, opcode and shape, with their heads
@@ -129,10 +134,8 @@ void WriteText(const CostFlags& flags, const Module& module, const CostAnalysis&
   *out << "\n";
   for (size_t k = 0; k < shown; ++k) {
     const CostRow& row = rows[k];
-    for (int64_t n :
-         {row.cost.bytes(), row.cost.bytes_read, row.cost.bytes_written, row.cost.flops, row.cost.transcendentals}) {
-      cell(std::to_string(n), 16);
-    }
+    for (int64_t n : {row.cost.bytes(), row.cost.bytes_read, row.cost.bytes_written}) cell(HumanBytes(n), 11);
+    for (int64_t n : {row.cost.flops, row.cost.transcendentals}) cell(HumanCount(static_cast<double>(n)), 10);
     cell(std::to_string(row.count), 7);
     if (const Instruction i = row.instruction; i.valid()) {
       *out << Padded(i.name(), widths[0]) << "  " << Padded(i.opcode_text(), widths[1]) << "  "

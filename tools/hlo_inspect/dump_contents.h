@@ -12,8 +12,8 @@
 
 #include "parser/proto/hlo.pb.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/dump_files.h"
 #include "tools/hlo_inspect/assignment.h"
-#include "tools/hlo_inspect/dump_files.h"
 #include "tools/hlo_inspect/dump_stages.h"
 
 namespace hlokit::cli {

@@ -16,6 +16,7 @@
 #include "ir/graph/module_statistics.h"
 #include "tools/hlo_inspect/assignment.h"
 #include "tools/hlo_inspect/dump_contents.h"
+#include "tools/hlo_inspect/recompilations.h"
 
 namespace hlokit::cli {
 namespace {
@@ -326,6 +327,7 @@ int Run(const DumpDirFlags& flags) {
       WriteDiffs(modules, &out);
     } else {
       for (const DumpedModule& module : modules) WriteModule(flags, module, &out);
+      WriteRecompilations(modules, flags.input, &out);
       if (listing->others > 0) {
         out << listing->others << (listing->others == 1 ? " file has" : " files have") << " no name of a dump\n";
       }

@@ -15,7 +15,7 @@
 #include "passes/diff/diff_text.h"
 #include "passes/diff/module_diff.h"
 #include "tools/cli/cli.h"
-#include "tools/hlo_inspect/dump_files.h"
+#include "tools/cli/dump_files.h"
 
 namespace hlokit::cli {
 

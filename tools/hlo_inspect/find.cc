@@ -44,7 +44,7 @@ void WriteText(const FindFlags& flags, const query::Query& query, const InputPar
   size_t shown = 0;
   for (const query::Match& match : matches) {
     if (shown++ == flags.limit) {
-      *out << "... " << static_cast<int64_t>(matches.size() - flags.limit) << " more (--limit)\n";
+      *out << "... " << static_cast<int64_t>(matches.size() - flags.limit) << " more (--top)\n";
       break;
     }
     Neighborhood neighbors;
@@ -117,10 +117,10 @@ InspectCommand AddFindCommand(CLI::App* app) {
   CLI::App* command = app->add_subcommand("find", "print the instructions that match a pattern");
   AddQueryFlags(command, &flags->pattern, &flags->where);
   flags->AddTo(command);
-  AddNumber(command, "--neighborhood", &flags->neighborhood,
+  AddNumber(command, "--depth,--neighborhood", &flags->neighborhood,
             "print the instructions up to this distance before and after each match too", 0, 1000)
       ->default_str("0");
-  AddNumber(command, "--limit", &flags->limit, "limit on the matches of a module; the JSON has all")
+  AddNumber(command, "--top,--limit", &flags->limit, "limit on the matches of a module; the JSON has all")
       ->default_str("100");
   command->footer(
       "Notes:\n"

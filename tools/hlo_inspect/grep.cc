@@ -8,6 +8,7 @@
 #include <deque>
 #include <filesystem>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "ir/verify/verifier.h"
 #include "parser/core/module_formats.h"
 #include "parser/files/read_file.h"
+#include "tools/cli/dump_files.h"
 #include "tools/cli/module_file.h"
 #include "tools/hlo_inspect/query.h"
 
@@ -25,7 +27,7 @@ namespace hlokit::cli {
 namespace {
 
 struct GrepFlags : InspectFlags {
-  std::string pattern, where;
+  std::string pattern, where, stage = "all";
   bool count = false;
   size_t threads = 0;
 };
@@ -44,10 +46,35 @@ struct FileResult {
   Total total;
 };
 
+// Returns true if a file of a dump is one of the stage that the flag names.
+bool IsOfStage(const std::string& stage, const DumpFile& file) {
+  if (stage == "before") return file.kind == DumpFile::Kind::kBeforeOptimizations;
+  if (stage == "after") return file.kind == DumpFile::Kind::kAfterOptimizations;
+  return true;
+}
+
+// Keeps of the files of dumps those with modules, of the stage of the flag, and one form of each.
+std::vector<std::string> ModulesOfDumps(const GrepFlags& flags, const std::vector<std::string>& files) {
+  std::vector<std::string> kept;
+  std::set<std::string> stages;
+  for (const std::string& path : files) {
+    DumpFile file;
+    const std::filesystem::path name(path);
+    if (ParseDumpName(name.filename().string(), &file)) {
+      if (IsKnownSideFile(file) || (IsStage(file.kind) && !IsOfStage(flags.stage, file))) continue;
+      const std::string stage =
+          StrCat(name.parent_path().string(), "/", file.module, ".", file.stage, " ", static_cast<int>(file.kind));
+      if (IsStage(file.kind) && !stages.insert(stage).second) continue;
+    }
+    kept.push_back(path);
+  }
+  return kept;
+}
+
 // Replaces directories by the files in them, at any depth, whose suffix is that of a format of modules, sorted.
-std::vector<std::string> FilesOf(const std::vector<std::string>& paths) {
+std::vector<std::string> FilesOf(const GrepFlags& flags) {
   std::vector<std::string> files;
-  for (const std::string& path : paths) {
+  for (const std::string& path : flags.files) {
     std::error_code error;
     if (!std::filesystem::is_directory(path, error)) {
       files.push_back(path);
@@ -62,6 +89,7 @@ std::vector<std::string> FilesOf(const std::vector<std::string>& paths) {
       if (is_module && at->is_regular_file(error)) inside.push_back(inner);
     }
     std::sort(inside.begin(), inside.end());
+    inside = ModulesOfDumps(flags, inside);
     files.insert(files.end(), inside.begin(), inside.end());
   }
   return files;
@@ -207,7 +235,7 @@ int Run(const GrepFlags& flags) {
   DiagnosticReporter diagnostics(flags.input);
   const std::optional<query::Query> query = ParseQuery(flags.pattern, flags.where, &diagnostics);
   if (!query) return diagnostics.exit_code();
-  const std::vector<std::string> files = FilesOf(flags.files);
+  const std::vector<std::string> files = FilesOf(flags);
   return WriteReport(flags, &diagnostics, [&](TextWriter& out) {
     std::vector<Total> totals;
     SearchFiles(flags, *query, files, [&](const FileResult& result) {
@@ -232,16 +260,23 @@ InspectCommand AddGrepCommand(CLI::App* app) {
   AddQueryFlags(command, &flags->pattern, &flags->where);
   flags->AddTo(command);
   command->add_flag("--count", flags->count, "only the totals");
+  command
+      ->add_option("--stage", flags->stage,
+                   "of directories with XLA's dumps: modules before or after its optimizations, or all stages, each of "
+                   "which counts")
+      ->check(CLI::IsMember({"all", "before", "after"}))
+      ->capture_default_str();
   AddNumber(command, "--num-threads", &flags->threads, "number of threads; 0: one for each core", 0, 1024)
       ->default_str("0");
   command->footer(
       "Notes:\n"
-      "  Of directories, the files with suffixes of modules. Matches\n"
+      "  Of directories, the files with suffixes of modules; of XLA's dumps one form of\n"
+      "  each stage, and no reports. Matches\n"
       "  come in the order of the files, while further files are searched. With\n"
       "  --json each match is an object on a line of its own, and the last line has\n"
       "  the totals. `find --help` explains patterns and conditions.\n\n"
       "Examples:\n"
-      "  hlo-inspect grep 'all-gather*' --where='bytes>64MiB' dumps/\n"
+      "  hlo-inspect grep 'all-gather*' --where='bytes>64MiB' --stage=before dumps/\n"
       "  hlo-inspect grep --count 'transpose(transpose)' a/*.hlo b/*.hlo");
   return {command, [flags] { return Run(*flags); }};
 }

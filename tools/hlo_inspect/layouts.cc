@@ -12,6 +12,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/graph/module_statistics.h"
 #include "tools/hlo_inspect/query.h"
+#include "tools/hlo_inspect/whole_program.h"
 
 namespace hlokit::cli {
 namespace {
@@ -65,6 +66,7 @@ void Write(const LayoutFlags& flags, const InputPart& part, const Module& module
   const Layouts layouts = Collect(module);
   if (flags.json) {
     BeginModule(part, module, json);
+    WriteWholeProgramMember(module, json);
     json->Key("layouts").BeginArray();
     for (const LayoutCount& count : layouts.counts) {
       json->BeginObject().Member("layout", count.layout).Member("arrays", count.arrays).Member("bytes", count.bytes);
@@ -80,7 +82,9 @@ void Write(const LayoutFlags& flags, const InputPart& part, const Module& module
     json->EndArray().Member("change_bytes", layouts.change_bytes).EndObject();
     return;
   }
-  *out << part.label() << ":\n" << absl::StrFormat("%9s %12s  %s\n", "arrays", "bytes", "layout");
+  *out << part.label() << ":\n";
+  WriteWholeProgramNote(module, out);
+  *out << absl::StrFormat("%9s %12s  %s\n", "arrays", "bytes", "layout");
   for (size_t k = 0; k < std::min(flags.top, layouts.counts.size()); ++k) {
     const LayoutCount& count = layouts.counts[k];
     *out << absl::StrFormat("%9d %12s  %s\n", count.arrays, HumanBytes(count.bytes),

@@ -13,6 +13,7 @@
 #include "passes/analysis/memory.h"
 #include "tools/hlo_inspect/assignment.h"
 #include "tools/hlo_inspect/cost.h"
+#include "tools/hlo_inspect/whole_program.h"
 
 namespace hlokit::cli {
 namespace {
@@ -72,6 +73,7 @@ void WriteJson(const MemoryFlags& flags, const InputPart& part, const Module& mo
   json->Member("file", part.source->name());
   if (part.count > 1) json->Member("group", part.index + 1);
   json->Member("module", module.name()).Member("scheduled", module.header().is_scheduled);
+  WriteWholeProgramMember(module, json);
   json->Member("peak_bytes", use.peak_bytes).Member("peak_instruction", PeakInstruction(module, use));
   json->Member("argument_bytes", use.argument_bytes).Member("result_bytes", use.result_bytes);
   json->Member("constant_bytes", use.constant_bytes);
@@ -123,7 +125,7 @@ void WriteBuffers(const MemoryFlags& flags, const Module& module, const MemoryAn
   *out << "instruction\n";
   const std::vector<LiveBuffer> buffers = memory.LiveAtPeak(module);
   for (size_t k = 0; k < std::min(buffers.size(), flags.top); ++k) {
-    WriteCell(std::to_string(buffers[k].bytes), 14, out);
+    WriteCell(HumanBytes(buffers[k].bytes), 14, out);
     WriteCell(NameOf(buffers[k].kind), 14, out);
     const Instruction producer = module.instruction(buffers[k].defining_instruction);
     *out << producer.name();
@@ -140,7 +142,7 @@ void WriteRows(const MemoryFlags& flags, const Module& module, const MemoryAnaly
   *out << KeyName(flags.by) << "\n";
   const std::vector<MemoryRow> rows = RowsAtPeak(module, memory, flags.by);
   for (size_t k = 0; k < std::min(rows.size(), flags.top); ++k) {
-    WriteCell(std::to_string(rows[k].bytes), 14, out);
+    WriteCell(HumanBytes(rows[k].bytes), 14, out);
     WriteCell(std::to_string(rows[k].buffers), 7, out);
     *out << rows[k].key << "\n";
   }
@@ -156,6 +158,7 @@ void WriteText(const MemoryFlags& flags, const Module& module, const MemoryAnaly
   };
   *out << "module " << module.name() << (module.header().is_scheduled ? "" : "  (not scheduled: in post-order)")
        << "\n";
+  WriteMemoryNote(module, out);
   line("peak", use.peak_bytes, "  at " + std::string(PeakInstruction(module, use)));
   line("arguments", use.argument_bytes);
   line("results", use.result_bytes, "  beyond those in the memory of arguments");
@@ -171,7 +174,7 @@ void WriteText(const MemoryFlags& flags, const Module& module, const MemoryAnaly
   WriteCell("live", 14, out);
   *out << "at\n";
   for (size_t place = 0; place < use.order.size(); ++place) {
-    WriteCell(std::to_string(use.live_bytes[place]), 14, out);
+    WriteCell(HumanBytes(use.live_bytes[place]), 14, out);
     *out << module.instruction(use.order[place]).name() << "\n";
   }
 }

@@ -10,6 +10,9 @@
 
 #include "absl/strings/str_format.h"
 #include "interp/tpu/program/kernel_plan.h"
+#include "interp/tpu/report/device_report.h"
+#include "interp/tpu/report/number_text.h"
+#include "interp/tpu/report/origin.h"
 #include "interp/tpu/timing/compile.h"
 #include "interp/tpu/timing/device_selection.h"
 #include "interp/tpu/timing/simulator.h"
@@ -18,7 +21,9 @@
 #include "passes/analysis/cost.h"
 #include "passes/analysis/memory.h"
 #include "tools/cli/flags/device_flag.h"
+#include "tools/hlo_inspect/quantities.h"
 #include "tools/hlo_inspect/query.h"
+#include "tools/hlo_inspect/whole_program.h"
 
 namespace hlokit::cli {
 namespace {
@@ -26,7 +31,7 @@ namespace {
 struct TopFlags : InspectFlags {
   std::string by = "bytes";
   std::string device;
-  size_t count = 10;
+  size_t count = 20;
 };
 
 struct Row {
@@ -39,6 +44,7 @@ struct Table {
   std::vector<Row> rows;  // the largest first
   double total = 0;
   std::unique_ptr<Module> compiled;  // for times: the module of the rows
+  tpu::DeviceUse use;                // for times
 };
 
 Table CostsOf(const Module& module, bool flops) {
@@ -91,6 +97,7 @@ std::optional<Table> TimesOf(const TopFlags& flags, const InputPart& part, const
   const tpu::KernelPlan plan(*table.compiled);
   const tpu::Simulation simulation = tpu::Simulate(*table.compiled, plan, options);
   table.total = simulation.device_seconds;
+  table.use = tpu::DeviceUseOf(options, simulation);
   for (const tpu::OpRow& row : simulation.rows) {
     table.rows.push_back({table.compiled->instruction(row.name), row.seconds, row.runs});
   }
@@ -98,21 +105,28 @@ std::optional<Table> TimesOf(const TopFlags& flags, const InputPart& part, const
 }
 
 std::string AmountText(const TopFlags& flags, double amount) {
-  if (flags.by == "time") return absl::StrFormat("%.3f us", amount * 1e6);
-  if (flags.by == "flops") return absl::StrFormat("%.4g", amount);
+  if (flags.by == "time") return tpu::FormatSeconds(amount);
+  if (flags.by == "flops") return HumanCount(amount);
   return amount < 0x1p62 ? HumanBytes(static_cast<int64_t>(amount)) : absl::StrFormat("%.4g B", amount);
 }
 
 void Write(const TopFlags& flags, const InputPart& part, const Module& module, const Table& table, TextWriter* out,
            JsonWriter* json) {
   const TextLines lines(part.source->text());
+  const tpu::Origins origins(&module);
   if (flags.json) {
     BeginModule(part, module, json);
     json->Member("by", flags.by);
-    if (flags.by == "time") json->Member("device", flags.device);
+    if (flags.by == "time") {
+      json->Member("device", flags.device).Member("devices", table.use.devices);
+      json->Member("used_devices", table.use.used_devices);
+    } else {
+      WriteWholeProgramMember(module, json);
+    }
     json->Member("total", table.total).Key("instructions").BeginArray();
     for (const Row& row : table.rows) {
       json->BeginObject().Member("amount", row.amount).Member("runs", row.runs);
+      if (flags.by == "time") json->Member("origin", origins.Of(row.instruction, 0));
       WriteMembers(lines, row.instruction, json);
       json->EndObject();
     }
@@ -125,12 +139,22 @@ void Write(const TopFlags& flags, const InputPart& part, const Module& module, c
            : flags.by == "flops"  ? " operations"
                                   : " read and written")
        << "\n";
+  if (flags.by == "memory") {
+    WriteMemoryNote(module, out);
+  } else if (flags.by != "time") {
+    WriteWholeProgramNote(module, out);
+  } else if (const std::string idle = tpu::IdleNote(table.use); !idle.empty()) {
+    *out << "  " << idle << "\n";
+  }
   for (size_t k = 0; k < std::min(flags.count, table.rows.size()); ++k) {
     const Row& row = table.rows[k];
     *out << absl::StrFormat("%14s %5.1f %%", AmountText(flags, row.amount),
                             table.total > 0 ? 100 * row.amount / table.total : 0.0);
     if (row.runs != 1) *out << absl::StrFormat("  %g times", row.runs);
-    *out << "  " << LineOf(part, lines, row.instruction) << "\n";
+    // The author of the module has never seen the names of compiled kernels.
+    const bool made = flags.by == "time" && row.instruction.opcode() == Opcode::kFusion;
+    *out << "  " << (made ? StrCat("[", origins.Of(row.instruction, 0), "] ") : std::string())
+         << LineOf(part, lines, row.instruction) << "\n";
   }
   if (table.rows.size() > flags.count) {
     *out << "... " << static_cast<int64_t>(table.rows.size() - flags.count) << " more (--top)\n";
@@ -177,7 +201,7 @@ InspectCommand AddTopCommand(CLI::App* app) {
       ->capture_default_str();
   command->add_option("--device", flags->device, "a simulated TPU for --by=time, such as v5e or v5p:4x4x4")
       ->type_name("DEVICE");
-  AddNumber(command, "--top", &flags->count, "limit on the rows; the JSON has all")->default_str("10");
+  AddNumber(command, "--top", &flags->count, "limit on the rows; the JSON has all")->default_str("20");
   command->footer(
       "Notes:\n"
       "  Loops with a known trip count multiply what their bodies take. Times are of\n"

@@ -126,7 +126,7 @@ class RunTest : public Test {
     if (!module.ok()) return false;
     const absl::StatusOr<std::string> found = Find(**module);
     const std::lock_guard lock(mutex_);
-    finding_ = found.ok() ? *found : std::string(found.status().message());
+    finding_ = !found.ok() ? std::string(found.status().message()) : found->empty() ? Nothing() : *found;
     return found.ok() && !found->empty();
   }
   std::string Finding() const override {
@@ -137,11 +137,20 @@ class RunTest : public Test {
  private:
   // Returns what is interesting in the module, "" if nothing is.
   virtual absl::StatusOr<std::string> Find(const Module& module) = 0;
+  // Says what was looked for and not found.
+  virtual std::string Nothing() const = 0;
 
   mutable std::mutex mutex_;
   std::string finding_;
 
  protected:
+  // Returns the arguments of the run, and the flags that choose others.
+  std::string ArgumentsText() const {
+    return StrCat(run_.given != nullptr ? "the given arguments" : StrCat("the synthetic arguments of seed ", run_.seed),
+                  "; --run-seed, --run-inputs and --run-special-values try others, --args and --args-npy yours, and "
+                  "--test='hlo-run {} ...' any run");
+  }
+
   const interp::EquivalenceOptions run_;
 };
 
@@ -155,6 +164,9 @@ class DiffersTest : public RunTest {
  private:
   absl::StatusOr<std::string> Find(const Module& module) override {
     return interp::DifferenceAfter(module, passes_, options_);
+  }
+  std::string Nothing() const override {
+    return StrCat("the results are the same after ", passes_, ", on ", ArgumentsText());
   }
   const std::string passes_;
   interp::BisectionOptions options_;
@@ -192,6 +204,7 @@ class NanTest : public RunTest {
     }
     return std::string();
   }
+  std::string Nothing() const override { return StrCat("no result has a NaN on ", ArgumentsText()); }
 };
 
 class PatternTest : public Test {

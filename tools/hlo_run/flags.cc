@@ -10,6 +10,7 @@
 #include "ir/core/str_cat.h"
 #include "passes/core/pipeline.h"
 #include "tools/cli/flags/memory_flag.h"
+#include "tools/cli/help_format.h"
 #include "tools/cli/number_flag.h"
 #include "tools/hlo_run/value_kinds.h"
 
@@ -88,7 +89,7 @@ void AddArgumentFlags(CLI::App* app, Flags* flags) {
   auto* npy = app->add_option("--args-npy", flags->args_npy, "directory of arguments: arg0.npy, arg1.npy, ...")
                   ->type_name("DIR");
   auto* seed =
-      cli::AddNumber(app, "--seed", &flags->seed,
+      cli::AddNumber(app, "--seed,--run-seed", &flags->seed,
                      "generate synthetic arguments from this seed: small floats, positive where a root is taken "
                      "of them; integers that are valid indices, others in [0, 16); values of elided constants "
                      "too");
@@ -279,11 +280,16 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   std::string tolerance;
   AddArgumentFlags(&app, flags);
   AddResultFlags(&app, flags, &tolerance);
+  cli::GroupOptions(&app, "Values");
+  AddObserverFlags(&app, flags);
+  cli::GroupOptions(&app, "Watching");
   AddBisectionFlags(&app, flags);
   AddIsolationFlags(&app, flags);
-  AddObserverFlags(&app, flags);
+  cli::GroupOptions(&app, "Finding the instruction or pass");
   AddDeviceFlags(&app, flags);
+  cli::GroupOptions(&app, "Devices");
   AddLimitFlags(&app, &flags->options);
+  cli::GroupOptions(&app, "Limits");
   app.add_option_function<std::string>(
          "--engine", [flags](const std::string& kind) { flags->engine = *interp::EngineKindOf(kind); },
          "what runs the module: exact rounds after each instruction; fast has compiled loops and oneDNN's products, "
@@ -307,7 +313,9 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
          "evaluator does, or convert them")
       ->check(CLI::IsMember({"reinterpret", "convert"}))
       ->default_str("reinterpret");
-  app.add_flag("--verify,!--no-verify", flags->verify, "verify the module before running it (default on)");
+  cli::GroupOptions(&app, "Engine");
+  app.add_flag("--verify,!--no-verify", flags->verify, "verify the module before running it (default on)")
+      ->group("Input and output");
   flags->input.AddFlags(&app);
   flags->simulation.AddTo(&app);
   app.footer(kExamples);

@@ -15,6 +15,7 @@
 #include "interp/tpu/export/report_document.h"
 #include "interp/tpu/export/timeline.h"
 #include "interp/tpu/export/xplane.h"
+#include "interp/tpu/report/advice_text.h"
 #include "interp/tpu/report/report.h"
 #include "interp/tpu/timing/host.h"
 #include "ir/core/str_cat.h"
@@ -131,6 +132,10 @@ void SimulationFlags::AddTo(CLI::App* app) {
                 "print live arrays at the peak of HBM by operation, scope and source line, and simulated changes that "
                 "lower it")
       ->group(group);
+  app->add_flag("--advise", advise,
+                "print what would make the step faster too: simulated changes of the program, resources twice as fast, "
+                "other targets; the page of --report has them always")
+      ->group(group);
   app->add_option(
          "--scale", scale,
          "PARAMETER=FACTOR: scale a parameter of the target, or hbm, mxu, vpu, vmem, ici, dcn, host, to see what "
@@ -189,7 +194,8 @@ void SimulationFlags::AddTo(CLI::App* app) {
 int ShowDevices(const SimulationFlags& flags, cli::DiagnosticReporter* diagnostics) {
   std::string text;
   if (!flags.print_device.empty()) {
-    const std::optional<tpu::DeviceDescription> machine = cli::LoadDeviceDescription(flags.print_device, diagnostics);
+    const std::optional<tpu::DeviceDescription> machine =
+        cli::LoadDeviceDescription(flags.print_device, diagnostics, "--print-device");
     if (!machine) return diagnostics->exit_code();
     text = tpu::ToString(*machine);
   } else {
@@ -250,6 +256,7 @@ void SimulateModule(const SimulationFlags& flags, const Module& original, const 
   } else {
     TextWriter writer(&text);
     tpu::PrintReport(input, flags.top, flags.memory, &writer);
+    if (flags.advise) tpu::PrintAdvice(input, *host, &writer);
   }
   if (flags.report == "-" && !flags.timing_only) {
     TextWriter([](std::string_view piece) { std::fwrite(piece.data(), 1, piece.size(), stderr); }) << text;

@@ -46,6 +46,7 @@ struct SimulationFlags {
   double dispatch_us = -1;
   size_t top = 20;
   bool memory = false;
+  bool advise = false;
 
   // Group of these flags in --help. All but --list-devices and --print-device require a device.
   static constexpr std::string_view kGroup = "Simulated TPU";

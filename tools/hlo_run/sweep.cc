@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "interp/tpu/memory/memory_plan.h"
+#include "interp/tpu/report/device_report.h"
 #include "interp/tpu/report/number_text.h"
 #include "interp/tpu/timing/compile.h"
 #include "interp/tpu/timing/device_selection.h"
@@ -38,6 +39,8 @@ struct Row {
   double device_us = 0;
   double busy = 0;
   int64_t peak_bytes = 0;
+  int64_t used_devices = 1;
+  int64_t devices = 1;
   bool fits = true;
   std::string bound;
 };
@@ -98,11 +101,14 @@ bool Simulate(const SimulationFlags& flags, const std::string& what, const std::
   const tpu::KernelPlan plan(*module);
   const tpu::Simulation simulation = tpu::Simulate(*module, plan, *options);
   const tpu::MemoryPlan memory = tpu::PlanMemory(options->machine, *module, plan, simulation.implicit_partitions);
+  const tpu::DeviceUse use = tpu::DeviceUseOf(*options, simulation);
   *row = {value,
           tpu::ToMicroseconds(simulation.step_seconds),
           tpu::ToMicroseconds(simulation.device_seconds),
           tpu::Share(simulation.core_busy, simulation.device_seconds),
           memory.peak_bytes,
+          use.used_devices,
+          use.devices,
           memory.fits(),
           std::string(tpu::ToString(simulation.bound))};
   return true;
@@ -118,6 +124,8 @@ struct RowMessage {
   double device_us = 0;
   double busy = 0;
   int64_t peak_bytes = 0;
+  int64_t used_devices = 1;
+  int64_t devices = 1;
   int32_t fits = 0;
   int32_t exit_code = cli::kOk;
   uint64_t bound_bytes = 0;
@@ -142,6 +150,8 @@ std::string SimulateFromQueue(const SimulateValue& simulate, absl::Span<const st
                                 row.device_us,
                                 row.busy,
                                 row.peak_bytes,
+                                row.used_devices,
+                                row.devices,
                                 row.fits ? 1 : 0,
                                 diagnostics->exit_code(),
                                 row.bound.size(),
@@ -172,13 +182,9 @@ bool SimulateInProcesses(const SimulateValue& simulate, absl::Span<const std::st
       rest.remove_prefix(sizeof(m));
       const auto i = static_cast<size_t>(m.index);
       if (i >= values.size() || m.bound_bytes > rest.size() || m.text_bytes > rest.size() - m.bound_bytes) break;
-      (*rows)[i] = {values[i],
-                    m.step_us,
-                    m.device_us,
-                    m.busy,
-                    m.peak_bytes,
-                    m.fits != 0,
-                    std::string(rest.substr(0, m.bound_bytes))};
+      (*rows)[i] = {values[i], m.step_us,    m.device_us,
+                    m.busy,    m.peak_bytes, m.used_devices,
+                    m.devices, m.fits != 0,  std::string(rest.substr(0, m.bound_bytes))};
       texts[i] = rest.substr(m.bound_bytes, m.text_bytes);
       exit_codes[i] = m.exit_code;
       rest.remove_prefix(m.bound_bytes + m.text_bytes);
@@ -215,7 +221,12 @@ std::string Table(const std::string& what, const std::vector<Row>& rows) {
     tpu::PrintCell(row.fits ? "yes" : "no", 8, &writer);
     std::string bound = row.bound;
     bound.resize(std::max<size_t>(bound.size(), 14), ' ');
-    writer << bound << "  " << row.value << "\n";
+    writer << bound << "  " << row.value;
+    if (row.used_devices < row.devices) writer << "  (" << row.used_devices << " of " << row.devices << " devices)";
+    writer << "\n";
+  }
+  if (std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.used_devices < row.devices; })) {
+    writer << "Other devices are idle: the program is not for as many. Trace it again for each number of devices.\n";
   }
   size_t width = 0;
   for (const Row& row : rows) width = std::max(width, row.value.size());
@@ -238,6 +249,8 @@ std::string Json(const std::string& what, const std::vector<Row>& rows) {
                     {"device_time_us", row.device_us},
                     {"core_busy", row.busy},
                     {"peak_bytes", row.peak_bytes},
+                    {"devices", row.devices},
+                    {"used_devices", row.used_devices},
                     {"fits", row.fits},
                     {"bound_by", row.bound}});
   }

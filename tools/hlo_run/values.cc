@@ -164,10 +164,16 @@ std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const i
   if (!flags.args.empty()) return ReadTextArguments(flags.args, shapes, devices, module, diagnostics);
   if (!flags.args_npy.empty()) return ReadNpyArguments(flags.args_npy, shapes, table, devices, diagnostics);
   if (flags.seed || shapes.empty()) return MakeArguments(options, module, devices, diagnostics);
-  diagnostics->Fail(static_cast<cli::ExitCode>(cli::UsageError(
-      "hlo-run",
-      StrCat("the program has ", shapes.size(), " arguments: specify --args=FILE, --args-npy=DIR or --seed=N"))));
+  ShowMissingArguments(flags, static_cast<int64_t>(shapes.size()), diagnostics);
   return std::nullopt;
+}
+
+void ShowMissingArguments(const Flags& flags, int64_t count, cli::DiagnosticReporter* diagnostics) {
+  const std::string message =
+      StrCat("the program has ", count, count == 1 ? " argument" : " arguments",
+             ": specify --args=FILE, --args-npy=DIR or --seed=N",
+             flags.simulation.device.empty() ? "" : ", or --timing-only to estimate its time without running it");
+  diagnostics->Fail(static_cast<cli::ExitCode>(cli::UsageError("hlo-run", message)));
 }
 
 bool WriteResults(const Flags& flags, absl::Span<const Literal> results, absl::Span<const Shape> shapes,

@@ -24,6 +24,9 @@ std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const i
                                                      const Module& module, const Engine& evaluator,
                                                      cli::DiagnosticReporter* diagnostics);
 
+// Prints that the flags specify no arguments for a program with `count` of them.
+void ShowMissingArguments(const Flags& flags, int64_t count, cli::DiagnosticReporter* diagnostics);
+
 // Reads expected results of `shapes`, those of each device in turn, from text or a file of arrays.
 std::optional<std::vector<Literal>> ReadExpectedResults(const std::string& path, absl::Span<const Shape> shapes,
                                                         int64_t devices, const Module& module,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/core/str_cat.h"
+#include "tools/cli/help_format.h"
 #include "tools/cli/number_flag.h"
 #include "tracer/models/initialization.h"
 #include "tracer/models/model_sharding.h"
@@ -55,6 +56,7 @@ void ModelFlags::AddTo(CLI::App* app) {
          "breaks:N (N graph breaks between stages of the model: N + 1 graphs forward, as many backward, and the "
          "update); --emit=graphs prints what was captured")
       ->type_name("CAPTURE");
+  cli::GroupOptions(app, "Models");
   cli::AddNumber(app, "--label-smoothing", &request.training.label_smoothing,
                  "share of each label that is spread over all classes");
   cli::AddNumber(app, "--accumulate", &request.training.accumulate,

@@ -12,6 +12,7 @@
 #include "interp/tpu/export/report_timeline.h"
 #include "interp/tpu/report/ascii.h"
 #include "interp/tpu/report/breakdown.h"
+#include "interp/tpu/report/device_report.h"
 #include "interp/tpu/report/number_text.h"
 #include "interp/tpu/report/recommendation.h"
 #include "interp/tpu/report/scope_time.h"
@@ -290,8 +291,10 @@ Json RecommendationsJson(const ReportInput& input, const HostModel& host, const 
 }
 
 // Returns what a reader of the step time has to know, as sentences.
-Json NotesJson(const HostModel& host, const HostTimeline& time, bool settled) {
+Json NotesJson(const ReportInput& input, const HostModel& host, const HostTimeline& time, bool settled) {
   Json notes = Json::array();
+  const std::string idle = IdleNote(DeviceUseOf(input.options, input.simulation));
+  if (!idle.empty()) notes.push_back(idle);
   if (!HasSteadyState(host)) notes.push_back(std::string(kNoSteadyState));
   if (!settled) {
     notes.push_back(StrCat("The last ", time.steps - time.steady_from,
@@ -389,7 +392,7 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   const bool settled = time.run_step_seconds >= time.step_seconds * (1 - kSettledTolerance) ||
                        std::abs(run / time.step_seconds - 1) < kRunTolerance;
   if (!settled) json["host"]["run_step_us"] = ToMicroseconds(run);
-  json["notes"] = NotesJson(host, time, settled);
+  json["notes"] = NotesJson(input, host, time, settled);
   CheckParts(settled ? replayed : 0, &json);
   return json.dump() + "\n";
 }

@@ -24,7 +24,8 @@ constexpr size_t kListedSpans = 2000;  // of a thread
 constexpr std::string_view kTotals[] = {"device_time_us", "core_busy_us", "core_stall_us",
                                         "flops",          "hbm_bytes",    "interconnect_bytes"};
 constexpr std::string_view kRowTotals[] = {
-    "runs", "time_us", "stall_us", "flops", "hbm_bytes", "interconnect_bytes", "bytes", "exposed_us", "sync_wait_us"};
+    "concurrent_us",      "runs",  "time_us",    "stall_us",    "flops", "hbm_bytes",
+    "interconnect_bytes", "bytes", "exposed_us", "sync_wait_us"};
 
 // Multiplies the totals of a row.
 void Scale(double runs, Json* row) {

@@ -31,6 +31,31 @@ void PrintDevice(const DeviceTimelines& devices, const DeviceTimeBreakdown& shar
 
 }  // namespace
 
+DeviceUse DeviceUseOf(const SimulationOptions& options, const Simulation& simulation) {
+  const int64_t per_chip = std::max<int64_t>(options.machine.devices_per_chip(), 1);
+  DeviceUse use;
+  use.chips = options.topology.Chips();
+  use.devices = use.chips * per_chip;
+  use.used_devices = std::clamp<int64_t>(simulation.devices.devices, 1, use.devices);
+  use.used_chips = (use.used_devices + per_chip - 1) / per_chip;
+  return use;
+}
+
+std::string ToString(const DeviceUse& use) {
+  const auto part = [](int64_t used, int64_t all, std::string_view noun) {
+    return StrCat(used < all ? StrCat(used, " of ") : std::string(), all, " ", noun, all == 1 ? "" : "s");
+  };
+  return StrCat(part(use.used_chips, use.chips, "chip"), ", ", part(use.used_devices, use.devices, "device"));
+}
+
+std::string IdleNote(const DeviceUse& use) {
+  if (!use.has_idle()) return "";
+  const int64_t idle = use.devices - use.used_devices;
+  return StrCat("The program is for ", use.used_devices, use.used_devices == 1 ? " device: " : " devices: ", idle,
+                idle == 1 ? " is" : " are", " idle. For ", use.devices,
+                " devices trace it again, with their mesh (ir-dump: --mesh or --replicas).");
+}
+
 void PrintDevices(const DeviceTimelines& devices, TextWriter* out) {
   if (devices.devices < 2) return;
   *out << "\n";

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "interp/tpu/report/changed_program.h"
+#include "interp/tpu/report/device_report.h"
 #include "interp/tpu/report/more_partitions.h"
 #include "interp/tpu/report/number_text.h"
 #include "interp/tpu/timing/compile.h"
@@ -287,7 +288,7 @@ class MemoryAdviser {
     if (!AwaitsPartitioning(source_)) return;
     const SimulationOptions& now = input_.options;
     for (int64_t factor = 2; factor <= kMaxPartitions; factor *= 2) {
-      const int64_t chips = now.topology.Chips() * factor;
+      const int64_t chips = DeviceUseOf(now, input_.simulation).used_chips * factor;
       if (chips > static_cast<int64_t>(now.machine.max_chips)) return;
       Module changed = source_.Clone();
       if (!MultiplyPartitions(&changed, factor)) return;
@@ -305,7 +306,7 @@ class MemoryAdviser {
 
   // Takes the builtin target with the least HBM on which the program fits, on as many devices.
   void OtherTarget() {
-    const int64_t devices = input_.options.topology.Chips() * input_.options.machine.devices_per_chip();
+    const int64_t devices = DeviceUseOf(input_.options, input_.simulation).used_devices;
     std::vector<DeviceDescription> targets;
     for (std::string_view name : BuiltinDeviceDescriptions()) {
       std::optional<DeviceDescription> machine = BuiltinDeviceDescription(name);

@@ -11,6 +11,7 @@
 #include "interp/tpu/report/ascii.h"
 #include "interp/tpu/report/memory_advice.h"
 #include "interp/tpu/report/number_text.h"
+#include "interp/tpu/report/origin.h"
 #include "ir/core/double_text.h"
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
@@ -57,7 +58,8 @@ void PrintGroups(std::string_view title, const std::vector<LiveBytesGroup>& grou
   *out << "  by " << title << ":\n";
   for (size_t k = 0; k < std::min(groups.size(), kListedGroups); ++k) {
     *out << "    " << FormatBytes(static_cast<double>(groups[k].bytes)) << "  "
-         << FormatFixed(100 * Part(groups[k].bytes, whole), 1) << " %  " << groups[k].arrays << " arrays  "
+         << FormatFixed(100 * Part(groups[k].bytes, whole), 1) << " %  " << groups[k].arrays
+         << (groups[k].arrays == 1 ? " array  " : " arrays  ")
          << (groups[k].name.empty() ? std::string_view("(none)") : std::string_view(groups[k].name)) << "\n";
   }
   if (groups.size() > kListedGroups) {
@@ -84,20 +86,25 @@ int64_t LargestLeaf(Shape shape) {
   return largest;
 }
 
-Json OpJson(const ReportInput& input, const OpMemory& op) {
+Json OpJson(const ReportInput& input, const Origins& origins, const OpMemory& op) {
   const Instruction i = input.module.instruction(op.name);
   const Instruction named = ProducerOf(i, LargestLeaf(i.shape()));
-  return {{"name", Ascii(i.name())},           {"scope", Ascii(ScopeOf(named))},     {"source", Ascii(SourceOf(named))},
-          {"allocation_bytes", op.allocation}, {"size_increase_bytes", op.increase}, {"self_bytes", op.self}};
+  return {{"name", Ascii(i.name())},
+          {"operation", Ascii(origins.InstructionOf(i))},
+          {"scope", Ascii(ScopeOf(named))},
+          {"source", Ascii(SourceOf(named))},
+          {"allocation_bytes", op.allocation},
+          {"size_increase_bytes", op.increase},
+          {"self_bytes", op.self}};
 }
 
 // Returns the rows of the entry computation, then those of called computations that change memory.
-Json OpsJson(const ReportInput& input) {
+Json OpsJson(const ReportInput& input, const Origins& origins) {
   const MemoryPlan& plan = input.memory;
   const std::vector<double>& vmem = input.simulation.vmem_timeline;
   Json ops = Json::array();
   for (size_t s = 0; s < plan.ops.size(); ++s) {
-    Json row = OpJson(input, plan.ops[s]);
+    Json row = OpJson(input, origins, plan.ops[s]);
     row["live_bytes"] = plan.timeline[s];
     row["vmem_bytes"] = s < vmem.size() ? vmem[s] : 0.0;
     ops.push_back(std::move(row));
@@ -106,7 +113,7 @@ Json OpsJson(const ReportInput& input) {
   for (const CalleeMemory& callee : plan.callees) {
     for (const OpMemory& op : callee.ops) {
       if ((op.allocation == 0 && op.increase == 0) || listed == kListedCalleeOps) continue;
-      Json row = OpJson(input, op);
+      Json row = OpJson(input, origins, op);
       row["computation"] = Ascii(input.module.instruction(op.name).parent().name());
       ops.push_back(std::move(row));
       ++listed;
@@ -141,14 +148,14 @@ void PrintMemory(const ReportInput& input, bool details, TextWriter* out) {
   if (s.vmem_peak_at.valid()) *out << " at " << input.module.instruction(s.vmem_peak_at).name();
   *out << "\n";
   if (memory.fits() && !details) return;
+  const Origins origins(input.source);
   *out << "live in HBM at the peak\n  largest arrays:\n";
   for (size_t k = 0; k < std::min(memory.live.size(), kListedArrays); ++k) {
     const LiveArray& array = memory.live[k];
     const Instruction i = input.module.instruction(array.value);
     *out << "    " << FormatBytes(static_cast<double>(array.bytes)) << "  " << ArrayText(i, array.leaf)
-         << (array.parameter ? " (parameter)" : "");
-    if (const std::string source = SourceOf(ProducerOf(i, array.leaf)); !source.empty()) *out << "  " << source;
-    *out << "\n";
+         << (array.parameter ? " (parameter)" : "") << "  " << ToString(LeafShape(i.shape(), array.leaf), false) << "  "
+         << origins.Of(i, array.leaf) << "\n";
   }
   PrintGroups("scope", LiveByScope(input.module, memory), memory.peak_bytes, out);
   PrintGroups("source line", LiveBySource(input.module, memory), memory.peak_bytes, out);
@@ -186,12 +193,15 @@ nlohmann::ordered_json MemoryJson(const ReportInput& input) {
   memory["heap_peak_bytes"] = plan.heap_peak_bytes;
   memory["fragmentation_bytes"] = plan.fragmentation_bytes();
   if (plan.peak_at.valid()) memory["peak_at"] = Ascii(input.module.instruction(plan.peak_at).name());
+  const Origins origins(input.source);
   Json live = Json::array();
   for (size_t k = 0; k < std::min(plan.live.size(), kListedInJson); ++k) {
     const LiveArray& array = plan.live[k];
     const Instruction i = input.module.instruction(array.value);
     const Instruction named = ProducerOf(i, array.leaf);
     live.push_back({{"name", Ascii(ArrayText(i, array.leaf))},
+                    {"shape", Ascii(ToString(LeafShape(i.shape(), array.leaf), false))},
+                    {"operation", Ascii(origins.InstructionOf(i))},
                     {"bytes", array.bytes},
                     {"unpadded_bytes", array.unpadded_bytes},
                     {"scope", Ascii(ScopeOf(named))},
@@ -200,7 +210,7 @@ nlohmann::ordered_json MemoryJson(const ReportInput& input) {
   memory["live_at_peak"] = std::move(live);
   memory["live_by_scope"] = GroupsJson(LiveByScope(input.module, plan));
   memory["live_by_source"] = GroupsJson(LiveBySource(input.module, plan));
-  memory["ops"] = OpsJson(input);
+  memory["ops"] = OpsJson(input, origins);
   const Simulation& s = input.simulation;
   Json vmem = {{"peak_bytes", s.vmem_peak}, {"limit_bytes", input.options.machine.OnChipBytes()}};
   if (s.vmem_peak_at.valid()) vmem["peak_at"] = Ascii(input.module.instruction(s.vmem_peak_at).name());

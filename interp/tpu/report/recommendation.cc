@@ -9,7 +9,9 @@
 
 #include "interp/tpu/report/breakdown.h"
 #include "interp/tpu/report/changed_program.h"
+#include "interp/tpu/report/device_report.h"
 #include "interp/tpu/report/memory_advice.h"
+#include "interp/tpu/report/more_partitions.h"
 #include "interp/tpu/report/number_text.h"
 #include "interp/tpu/timing/compile.h"
 #include "ir/core/double_text.h"
@@ -50,6 +52,7 @@ class Recommender {
 
   std::vector<Recommendation> Collect() {
     Memory();
+    UseIdleChips();
     LowerPrecision();
     TryBf16();
     TryTileMultiples();
@@ -93,6 +96,21 @@ class Recommender {
       advice.fits_after = memory.fits();
       result_.push_back(std::move(advice));
     }
+  }
+
+  // Divides a program with shardings among all devices of the target.
+  void UseIdleChips() {
+    const DeviceUse use = DeviceUseOf(input_.options, input_.simulation);
+    if (!use.has_idle() || use.devices % use.used_devices != 0) return;
+    Module changed = source().Clone();
+    if (!MultiplyPartitions(&changed, use.devices / use.used_devices)) return;
+    Recommendation advice;
+    advice.title = StrCat("Partition it over all ", use.chips, " chips");
+    advice.evidence = IdleNote(use);
+    advice.action = "Make the slowest axis of the mesh longer.";
+    advice.changed = StrCat("the program with shardings for ", use.devices, " devices");
+    advice.after = SimulateChanged(std::move(changed));
+    Add(std::move(advice));
   }
 
   void LowerPrecision() {
@@ -462,7 +480,7 @@ std::vector<Sensitivity> SensitivityAnalysis(const ReportInput& input, const Hos
 }
 
 std::vector<TargetComparison> CompareTargets(const ReportInput& input, const HostModel& host) {
-  const int64_t devices = input.options.topology.Chips() * input.options.machine.devices_per_chip();
+  const int64_t devices = DeviceUseOf(input.options, input.simulation).used_devices;
   std::vector<TargetComparison> result;
   for (std::string_view name : BuiltinDeviceDescriptions()) {
     std::optional<DeviceDescription> machine = BuiltinDeviceDescription(name);

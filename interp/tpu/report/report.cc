@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "interp/tpu/report/ascii.h"
 #include "interp/tpu/report/device_report.h"
 #include "interp/tpu/report/memory_report.h"
 #include "interp/tpu/report/number_text.h"
+#include "interp/tpu/report/origin.h"
 #include "interp/tpu/report/uncertainty.h"
 #include "interp/tpu/timing/compile.h"
 #include "ir/core/double_text.h"
@@ -44,10 +46,11 @@ struct Totals {
   double wire_bytes = 0;
 };
 
-std::map<std::string, Totals> ByCategory(const ReportInput& input) {
-  std::map<std::string, Totals> result;
+// By name, and whether the core works meanwhile: only the times of the others are parts of the device time.
+std::map<std::pair<std::string, bool>, Totals> ByCategory(const ReportInput& input) {
+  std::map<std::pair<std::string, bool>, Totals> result;
   for (const OpRow& row : input.simulation.rows) {
-    Totals& t = result[std::string(CategoryOf(input.module, row))];
+    Totals& t = result[{std::string(CategoryOf(input.module, row)), !row.on_core}];
     t.runs += row.runs;
     t.seconds += row.seconds;
     t.flops += row.flops;
@@ -59,10 +62,7 @@ std::map<std::string, Totals> ByCategory(const ReportInput& input) {
 
 std::string DeviceToString(const ReportInput& input) {
   const SimulationOptions& o = input.options;
-  const int64_t chips = o.topology.Chips();
-  return StrCat(o.machine.name, ":", ToString(o.topology), " (", chips, chips == 1 ? " chip, " : " chips, ",
-                chips * o.machine.devices_per_chip(),
-                chips * o.machine.devices_per_chip() == 1 ? " device)" : " devices)");
+  return StrCat(o.machine.name, ":", ToString(o.topology), " (", ToString(DeviceUseOf(o, input.simulation)), ")");
 }
 
 }  // namespace
@@ -178,7 +178,8 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
   const DeviceDescription& machine = input.options.machine;
   *out << "module " << input.module.name() << " on " << DeviceToString(input) << "\n";
   if (const std::string_view note = NoteOfCompilation(input); !note.empty()) *out << note << "\n";
-  *out << "\n";
+  const std::string idle = IdleNote(DeviceUseOf(input.options, s));
+  *out << idle << (idle.empty() ? "\n" : "\n\n");
   *out << "step time    " << FormatSeconds(s.step_seconds) << ", bound by " << ToString(s.bound) << "\n";
   const Uncertainty uncertainty = UncertaintyOf(machine, s);
   *out << "device time  " << FormatSeconds(s.device_seconds) << " \u00b1 " << FormatFixed(100 * uncertainty.relative, 0)
@@ -209,11 +210,16 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
   *out << "\n";
   for (std::string_view head : {"time", "%", "runs", "GFLOP", "HBM MB", "ICI MB"}) cell(head, 10);
   *out << "category\n";
-  std::vector<std::pair<std::string, Totals>> categories;
+  std::vector<std::pair<std::pair<std::string, bool>, Totals>> categories;
   for (auto& entry : ByCategory(input)) categories.push_back(entry);
-  std::stable_sort(categories.begin(), categories.end(),
-                   [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
-  for (const auto& [name, t] : categories) {
+  std::stable_sort(categories.begin(), categories.end(), [](const auto& a, const auto& b) {
+    if (a.first.second != b.first.second) return b.first.second;
+    return a.second.seconds > b.second.seconds;
+  });
+  bool beside = false;
+  for (const auto& [key, t] : categories) {
+    const auto& [name, concurrent] = key;
+    if (concurrent && !std::exchange(beside, true)) *out << "beside the core, while it works or stalls:\n";
     cell(FormatSeconds(t.seconds), 10);
     cell(FormatFixed(100 * Share(t.seconds, s.device_seconds), 1), 10);
     cell(FormatFixed(t.runs, 0), 10);
@@ -225,6 +231,7 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
   *out << "\n";
   for (std::string_view head : {"time", "%", "runs", "stall", "bound by"}) cell(head, 10);
   *out << "operation\n";
+  const Origins origins(input.source);
   for (size_t k = 0; k < std::min(s.rows.size(), top); ++k) {
     const OpRow& row = s.rows[k];
     const Instruction i = input.module.instruction(row.name);
@@ -233,9 +240,7 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
     cell(FormatFixed(row.runs, 0), 10);
     cell(FormatSeconds(row.stall), 10);
     cell(ToString(row.bound), 10);
-    *out << i.name();
-    if (const std::string_view scope = ScopeOf(i); !scope.empty()) *out << "  " << scope;
-    *out << "\n";
+    *out << i.name() << "  " << (ScopeOf(i).empty() ? origins.InstructionOf(i) : std::string(ScopeOf(i))) << "\n";
   }
   if (s.rows.size() > top) *out << "... " << static_cast<int64_t>(s.rows.size() - top) << " more\n";
   if (!s.unmodeled.empty()) *out << "\nnot modeled\n";
@@ -252,7 +257,10 @@ std::string ReportJson(const ReportInput& input, bool memory_details) {
   json["device"] = machine.name;
   json["topology"] = ToString(input.options.topology);
   json["chips"] = input.options.topology.Chips();
-  json["devices"] = input.options.topology.Chips() * machine.devices_per_chip();
+  const DeviceUse use = DeviceUseOf(input.options, s);
+  json["devices"] = use.devices;
+  json["used_chips"] = use.used_chips;
+  json["used_devices"] = use.used_devices;
   json["step_time_us"] = ToMicroseconds(s.step_seconds);
   json["device_time_us"] = ToMicroseconds(s.device_seconds);
   if (s.prefetches > 0) json["first_run_us"] = ToMicroseconds(s.first_run_seconds);
@@ -278,25 +286,29 @@ std::string ReportJson(const ReportInput& input, bool memory_details) {
   json["unmodeled"] = std::move(missing);
   if (const std::string_view note = NoteOfCompilation(input); !note.empty()) json["note"] = std::string(note);
   Json categories = Json::array();
-  for (const auto& [name, t] : ByCategory(input)) {
-    categories.push_back({{"category", name},
+  for (const auto& [key, t] : ByCategory(input)) {
+    categories.push_back({{"category", key.first},
                           {"runs", t.runs},
                           {"time_us", ToMicroseconds(t.seconds)},
+                          {"concurrent_us", key.second ? ToMicroseconds(t.seconds) : 0.0},
                           {"flops", t.flops},
                           {"hbm_bytes", t.hbm_bytes},
                           {"interconnect_bytes", t.wire_bytes}});
   }
   json["categories"] = std::move(categories);
+  const Origins origins(input.source);
   Json ops = Json::array();
   for (const OpRow& row : s.rows) {
     const Instruction i = input.module.instruction(row.name);
     ops.push_back({{"name", Ascii(i.name())},
                    {"category", std::string(CategoryOf(input.module, row))},
+                   {"operation", Ascii(origins.InstructionOf(i))},
                    {"scope", Ascii(ScopeOf(i))},
                    {"source", Ascii(SourceOf(i))},
                    {"runs", row.runs},
                    {"time_us", ToMicroseconds(row.seconds)},
                    {"stall_us", ToMicroseconds(row.stall)},
+                   {"concurrent", !row.on_core},
                    {"bound_by", std::string(ToString(row.bound))},
                    {"flops", row.flops},
                    {"hbm_bytes", row.hbm_bytes},

@@ -13,6 +13,15 @@ namespace {
 
 constexpr int64_t kMaxDevices = int64_t{1} << 20;
 
+bool HasCollective(const Module& module) {
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (HasTrait(i.opcode(), kCollective)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 DeviceGroupTable::DeviceGroupTable(const Module& module, const SimulationOptions& options) {
@@ -21,7 +30,8 @@ DeviceGroupTable::DeviceGroupTable(const Module& module, const SimulationOptions
   partitions_ = std::clamp<int64_t>(module.header().num_partitions, 1, kMaxDevices / replicas_);
   const int64_t named = std::min(DevicesOf(module), kMaxDevices);
   devices_ = std::max(replicas_ * partitions_, named);
-  if (devices_ == 1) devices_ = of_topology;
+  // A collective without groups is one of all devices there are.
+  if (devices_ == 1 && HasCollective(module)) devices_ = of_topology;
 }
 
 const DeviceGroupSet& DeviceGroupTable::GroupsOf(Instruction collective) {

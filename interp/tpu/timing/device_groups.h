@@ -23,7 +23,8 @@ struct DeviceGroupSet {
 class DeviceGroupTable {
  public:
   DeviceGroupTable(const Module& module, const SimulationOptions& options);
-  // Returns the number of devices that run the program: the module's device count or else that of the topology.
+  // Returns the number of devices that run the program: the module's device count; that of the topology if the module
+  // has none and communicates.
   int64_t devices() const { return devices_; }
   const DeviceGroupSet& GroupsOf(Instruction collective);
 

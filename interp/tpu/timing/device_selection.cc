@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interp/tpu/timing/device_selection.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -28,6 +30,35 @@ constexpr std::pair<std::string_view, std::string_view> kShortNames[] = {
     {"hbm", "hbm_rate"},   {"mxu", "mxu_rows_per_cycle"}, {"ici", "ici_rate"}, {"dcn", "dcn_rate"},
     {"host", "host_rate"}, {"vmem", "vmem_rate"},         {"vpu", "vpu_alus"}};
 constexpr double kMaxScale = 1e6;
+
+// Names of generations in accelerator types of Google Cloud, where they differ.
+constexpr std::pair<std::string_view, std::string_view> kCloudNames[] = {{"v5litepod", "v5e"}, {"tpu7x", "v7x"}};
+
+// An accelerator type: "v5litepod-8", "v5p-128".
+struct CloudSlice {
+  std::string_view machine;
+  int64_t cores_per_chip = 1;
+  int64_t chips = 0;  // 0: the number of cores is not that of whole chips
+};
+
+// Reads an accelerator type. Its number counts cores: two on each chip of v2, v3, v4, v5p and v7x.
+std::optional<CloudSlice> ReadCloudSlice(std::string_view name) {
+  const size_t dash = name.rfind('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  CloudSlice slice = {.machine = name.substr(0, dash)};
+  for (const auto& [cloud, machine] : kCloudNames) {
+    if (slice.machine == cloud) slice.machine = machine;
+  }
+  const std::optional<DeviceDescription> machine = BuiltinDeviceDescription(slice.machine);
+  if (!machine) return std::nullopt;
+  int64_t cores = 0;
+  const std::string_view number = name.substr(dash + 1);
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), cores);
+  slice.cores_per_chip = std::max<int64_t>(static_cast<int64_t>(machine->cores_per_chip), 1);
+  if (error != std::errc() || end != number.data() + number.size()) return slice;
+  if (cores > 0 && cores % slice.cores_per_chip == 0) slice.chips = cores / slice.cores_per_chip;
+  return slice;
+}
 
 }  // namespace
 
@@ -64,6 +95,11 @@ absl::Status ScaleParameter(std::string_view name, double factor, DeviceDescript
 absl::StatusOr<DeviceDescription> NamedDevice(std::string_view name) {
   if (std::optional<DeviceDescription> machine = BuiltinDeviceDescription(name)) return *std::move(machine);
   std::string message = StrCat("unknown target `", name, "`");
+  if (const std::optional<CloudSlice> slice = ReadCloudSlice(name)) {
+    return absl::NotFoundError(StrCat(message, "; expected a number of cores after `-`, ", slice->cores_per_chip,
+                                      " on a chip of ", slice->machine, ", or chips after `:`, as in ", slice->machine,
+                                      ":2x2"));
+  }
   if (const std::string_view near = NearestDevice(name); !near.empty()) {
     StrAppend(&message, "; did you mean `", near, "`?");
   }
@@ -74,7 +110,12 @@ absl::StatusOr<DeviceDescription> NamedDevice(std::string_view name) {
 
 std::pair<std::string, std::string> SplitDeviceName(std::string_view device) {
   const size_t colon = device.rfind(':');
-  if (colon == std::string_view::npos) return {std::string(device), ""};
+  if (colon == std::string_view::npos) {
+    if (const std::optional<CloudSlice> slice = ReadCloudSlice(device); slice && slice->chips > 0) {
+      return {std::string(slice->machine), std::to_string(slice->chips)};
+    }
+    return {std::string(device), ""};
+  }
   return {std::string(device.substr(0, colon)), std::string(device.substr(colon + 1))};
 }
 

@@ -28,7 +28,7 @@ std::vector<std::string_view> ScalableParameters();
 // then.
 absl::Status ScaleParameter(std::string_view name, double factor, DeviceDescription* machine);
 
-// Splits "v5p:4x4x4" into "v5p" and "4x4x4".
+// Splits "v5p:4x4x4" into "v5p" and "4x4x4", and the accelerator type "v5p-128", of 128 cores, into "v5p" and "64".
 std::pair<std::string, std::string> SplitDeviceName(std::string_view device);
 
 // Returns the topology in `text`; empty: as many chips as the module requires. Returns an error for an invalid topology

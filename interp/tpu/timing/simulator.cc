@@ -181,6 +181,7 @@ class Simulator {
         row.kind = step.kind;
         row.collective = step.collective;
         row.scatters = step.scatters;
+        row.on_core = t.on_core;
         row.runs = time.runs;
         row.seconds = t.duration * time.runs;
         row.stall = t.stall * time.runs;

@@ -77,6 +77,7 @@ struct OpRow {
   ScheduleUnitKind kind = ScheduleUnitKind::kKernel;
   InstructionId collective = {};  // as in ScheduleUnit
   bool scatters = false;
+  bool on_core = true;  // otherwise the core works meanwhile
   double flops = 0;
   double hbm_bytes = 0;
   double wire_bytes = 0;

@@ -11,11 +11,12 @@
 
 namespace hlokit::cli {
 
-std::optional<tpu::DeviceDescription> LoadDeviceDescription(const std::string& name, DiagnosticReporter* diagnostics) {
+std::optional<tpu::DeviceDescription> LoadDeviceDescription(const std::string& name, DiagnosticReporter* diagnostics,
+                                                            std::string_view flag) {
   if (std::optional<tpu::DeviceDescription> machine = tpu::BuiltinDeviceDescription(name)) return machine;
   if (name.find('/') == std::string::npos && name.find('.') == std::string::npos) {
     const std::string message(tpu::NamedDevice(name).status().message());
-    diagnostics->ShowError("--device", StrCat(message, ", or a file with a `.` or `/` in its name"), kUsage);
+    diagnostics->ShowError(std::string(flag), StrCat(message, ", or a file with a `.` or `/` in its name"), kUsage);
     return std::nullopt;
   }
   const std::vector<cli::InputPart> parts = diagnostics->Read(name);

@@ -5,14 +5,16 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "passes/target/device_description.h"
 #include "tools/cli/cli.h"
 
 namespace hlokit::cli {
 
-// Loads a device description by builtin name or from a file. Prints errors.
-std::optional<tpu::DeviceDescription> LoadDeviceDescription(const std::string& name, DiagnosticReporter* diagnostics);
+// Loads a device description by builtin name or from a file. Prints errors, which name the flag.
+std::optional<tpu::DeviceDescription> LoadDeviceDescription(const std::string& name, DiagnosticReporter* diagnostics,
+                                                            std::string_view flag = "--device");
 
 // Returns "197 TFLOP/s bf16, 16 GiB HBM at 819 GB/s, up to 256 chips".
 std::string DeviceSummary(const tpu::DeviceDescription& machine);

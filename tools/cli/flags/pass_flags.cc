@@ -77,7 +77,8 @@ void PassFlags::AddFlags(CLI::App* app) {
   AddNumber(app, "--run-inputs,--equivalence-inputs", &run_.inputs, "number of sets of synthetic arguments", 1, 1000)
       ->capture_default_str()
       ->needs(run);
-  AddNumber(app, "--run-seed,--equivalence-seed", &run_.seed, "seed of the first set; the others count up from it")
+  AddNumber(app, "--run-seed,--equivalence-seed,--seed", &run_.seed,
+            "seed of the first set; the others count up from it")
       ->capture_default_str()
       ->needs(run);
   app->add_flag("--run-special-values,--equivalence-special-values", run_.special_values,

@@ -105,7 +105,7 @@ TEST_F(PipelineTest, ErrorsSayWhatWasMeant) {
   EXPECT_EQ(Print("once{x}"), "no pass of the pipeline `once` has an option `x`");
   EXPECT_EQ(Print("once{times=x}"),
             "pipeline, column 10: pass `countdown`: option `times`: expected an integer, found `x`");
-  EXPECT_EQ(Print("countdown,"), "pipeline, column 11: expected a pass");
+  EXPECT_EQ(Print("countdown,"), "pipeline, column 11: expected a pass after `countdown,`");
   EXPECT_EQ(Print("a(countdown"), "pipeline, column 12: expected `)` at the end of a group");
   EXPECT_EQ(Print("countdown)"), "pipeline, column 10: expected `,` between passes, found `)`");
   EXPECT_EQ(Print("countdown countdown"), "pipeline, column 20: expected `,` between passes in `countdown countdown`");

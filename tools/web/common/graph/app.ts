@@ -83,10 +83,12 @@ export class App implements Actions {
     const state = decode(location.hash, this.prefix);
     if (state && state.name === undefined) { await this.restore(state); return; }
     await this.run(async () => {
+      this.say("Laying out the graph …");
       this.scene.openAtFirst(boxesAtFirst);
       await this.layOut(-1);
       this.viewport.open();
       this.show(this.graph.root);
+      this.say("");
     });
     if (state) await this.showNamed(state.name!);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The module as flat arrays. Nodes are instructions [0, size) and then groups; passes/view/graph_document.h writes them.
 interface Document {
-  format: string; version: number; module: string; file: string; device?: string; replica_count: number; num_partitions: number;
+  format: string; version: number; module: string; file: string; device?: string; replica_count: number; num_partitions: number; whole_program_devices?: number;
   strings: string[]; families: string[];
   computations: { name: string[]; size: number[]; root: number[]; entry: number };
   instructions: {
@@ -25,6 +25,7 @@ export class Graph {
   readonly file: string;
   readonly device: string;
   readonly devices: number;
+  readonly wholeOf: number;  // devices whose bytes and operations those of the unpartitioned module are
   readonly size: number;      // instructions
   readonly total: number;     // nodes
   readonly root: number;      // the node of the module
@@ -79,6 +80,7 @@ export class Graph {
     this.module = d.module;
     this.file = d.file;
     this.device = d.device ?? "";
+    this.wholeOf = d.whole_program_devices ?? 1;
     this.devices = Math.max(1, d.replica_count) * Math.max(1, d.num_partitions);
     this.names = c.name;
     this.strings = d.strings;

@@ -112,8 +112,8 @@ export class Painter {
 
   paintOf(node: number): Paint {
     if (this.isQuantity()) {
-      // Groups by their part of the whole, instructions by that of the largest: what is below them is one scale.
-      const whole = this.g.hasChildren(node) ? this.quantity(this.g.root) : this.largest;
+      // Groups by their part of the whole, instructions, fusions too, by that of the largest.
+      const whole = node >= this.g.size ? this.quantity(this.g.root) : this.largest;
       const value = this.quantity(node);
       return this.paper(whole > 0 && value > 0 ? scaleColor(0.08 + 0.92 * Math.sqrt(Math.min(1, value / whole))) : this.variable("unknown"));
     }

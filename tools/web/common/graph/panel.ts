@@ -114,6 +114,7 @@ function group(g: Graph, node: number, actions: Actions): HTMLElement[] {
       ...fact("simulated time", g.hasTime && `${time(g.time[node])}${whole > 0 ? ` (${percent(g.time[node] / whole)})` : ""}`),
       ...fact("live at the peak", g.live[node] > 0 && bytes(g.live[node])),
       ...fact("peak of live buffers", node === g.root && g.peakBytes > 0 && bytes(g.peakBytes)),
+      ...fact("numbers", node === g.root && g.wholeOf > 1 && `not partitioned: of all ${count(g.wholeOf)} devices, before fusion`),
       ...fact("devices", node === g.root && g.devices > 1 && count(g.devices)),
       ...fact("simulated on", node === g.root && g.device)),
     h("section", {}, h("h3", {}, "Opcodes"), h("ul", { class: "nodes" }, ...list.slice(0, 12).map(([opcode, n]) => h("li", {}, h("span", { class: "mono" }, opcode), h("span", { class: "quiet" }, ` ${count(n)}`))),

@@ -3,11 +3,13 @@
 export interface Op {
   name: string;
   category: string;
+  operation: string;
   scope: string;
   source: string;
   runs: number;
   time_us: number;
   stall_us: number;
+  concurrent: boolean; // with the work or the stalls of the core
   bound_by: string;
   flops: number;
   hbm_bytes: number;
@@ -87,6 +89,7 @@ export interface Graph {
 export type EventRow = [number, number, number, number, string, string, number, string];
 export interface OpMemory {
   name: string;
+  operation: string;
   scope: string;
   source: string;
   allocation_bytes: number;
@@ -112,6 +115,8 @@ export interface Report {
   topology: string;
   chips: number;
   devices: number;
+  used_chips: number;
+  used_devices: number;
   step_time_us: number;
   notes?: string[]; // of the step time
   device_time_us: number;
@@ -136,12 +141,12 @@ export interface Report {
     ops: OpMemory[];
     live_by_scope: LiveGroup[];
     live_by_source: LiveGroup[];
-    live_at_peak: { name: string; bytes: number; unpadded_bytes: number; scope: string; source: string }[];
+    live_at_peak: { name: string; shape: string; operation: string; bytes: number; unpadded_bytes: number; scope: string; source: string }[];
     timeline: [number, number, string][];
   };
   unmodeled: { what: string; count: number }[];
   note?: string;
-  categories: { category: string; runs: number; time_us: number; flops: number; hbm_bytes: number; interconnect_bytes: number }[];
+  categories: { category: string; runs: number; time_us: number; concurrent_us: number; flops: number; hbm_bytes: number; interconnect_bytes: number }[];
   ops: Op[];
   breakdown: Share[];
   recommendations: Recommendation[];

@@ -78,7 +78,7 @@ const outer = (scope: string) => scope.split("/").slice(0, -1).join("/");
 function operations(m: Report["memory"]): HTMLElement {
   const computed = m.ops.filter((op) => op.allocation_bytes || op.size_increase_bytes || op.self_bytes);
   return table<OpMemory>("Memory by operation", [
-    { head: "operation", text: true, wide: true, cell: (op) => h("span", {}, h("span", { class: "mono" }, op.name), op.computation ? h("span", { class: "under quiet" }, `in ${op.computation}`) : ""), key: (op) => op.name },
+    { head: "operation", text: true, wide: true, cell: (op) => h("span", {}, h("span", { class: "mono" }, op.name), op.operation ? h("span", { class: "under quiet" }, op.operation) : "", op.computation ? h("span", { class: "under quiet" }, `in ${op.computation}`) : ""), key: (op) => op.name },
     { head: "allocation", cell: (op) => bytes(op.allocation_bytes), key: (op) => op.allocation_bytes },
     { head: "self", cell: (op) => bytes(op.self_bytes), key: (op) => op.self_bytes },
     { head: "size increase", cell: (op) => signed(op.size_increase_bytes), key: (op) => op.size_increase_bytes },
@@ -97,13 +97,14 @@ function alive(r: Report): HTMLElement {
     { head: "arrays", cell: (g) => count(g.arrays), key: (g) => g.arrays },
   ], list, { page: 6, sort: 1 });
   const arrays = table("Live arrays at the peak", [
-    { head: "array", text: true, wide: true, cell: (a) => h("span", { class: "mono" }, a.name), key: (a) => a.name },
+    { head: "array", text: true, wide: true, cell: (a) => h("span", {}, h("span", { class: "mono" }, a.name), a.operation ? h("span", { class: "under quiet" }, a.operation) : ""), key: (a) => a.name },
+    { head: "shape", text: true, cell: (a) => h("span", { class: "mono" }, a.shape), key: (a) => a.shape },
     { head: "in HBM", cell: (a) => bytes(a.bytes), key: (a) => a.bytes },
     { head: "of the peak", cell: (a) => percent(share(a.bytes, m.peak_bytes)), key: (a) => a.bytes },
     { head: "padding", cell: (a) => (a.bytes > a.unpadded_bytes ? percent(share(a.bytes - a.unpadded_bytes, a.bytes)) : "–"), key: (a) => a.bytes - a.unpadded_bytes },
     { head: "scope", text: true, wide: true, cell: (a) => h("span", { class: "two", title: a.scope }, a.scope), key: (a) => a.scope },
     { head: "source", text: true, cell: (a) => sourceLink(a.source), key: (a) => a.source },
-  ], m.live_at_peak, { find: (a) => `${a.name} ${a.scope} ${a.source}`, page: 12, sort: 1 });
+  ], m.live_at_peak, { find: (a) => `${a.name} ${a.shape} ${a.operation} ${a.scope} ${a.source}`, page: 12, sort: 1 });
   const named = (list: LiveGroup[]) => list.some((g) => g.name);
   return h("div", {}, arrays, h("div", { class: "columns", style: "margin-top:10px" },
     h("div", {}, h("h3", {}, "By scope"), named(m.live_by_scope) ? groups("Live at the peak by scope", m.live_by_scope) : missing(r, "scopes")),

@@ -48,6 +48,9 @@ export function roofline(r: Report): HTMLElement {
     h("div", { class: "card" }, ops.length ? legend : null, ops.length ? picture : h("p", { class: "quiet" }, "No operation both computes and reads HBM.")));
 }
 
+// Of categories whose time is no part of the device time.
+const beside = ", beside the core";
+
 interface Group {
   name: string;
   ops: number;
@@ -107,7 +110,7 @@ export function operations(r: Report): HTMLElement {
     h("p", { class: "lead" }, `${count(r.ops.length)} operations of one step. Heads sort; the field finds.`),
     h("div", { class: "card" }, r.ops.some((op) => op.source) ? editorChoice() : null, tabs("Operations by", [
       ["Each", all],
-      ["Category", () => groupTable("By category", "category", group(r, (op) => op.category), whole, (g) => h("span", {}, h("i", { class: "chip", style: `background:${fillOf(g.name)}` }), g.name))],
+      ["Category", () => groupTable("By category", "category", group(r, (op) => op.category + (op.concurrent ? beside : "")), whole, (g) => h("span", {}, h("i", { class: "chip", style: `background:${fillOf(g.name.replace(beside, ""))}` }), g.name))],
       ["Source line", () => (!r.ops.some((op) => op.source) ? missing(r, "source") : groupTable("By source line", "source", sources(r), whole, (g) => (g.name ? sourceLink(g.name) : plain(g)), "kernels"))],
       ["Bound by", () => groupTable("By what bounds them", "bound by", group(r, (op) => op.bound_by), whole, plain)],
     ])));

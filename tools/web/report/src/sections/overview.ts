@@ -14,6 +14,8 @@ const boundNames: Record<string, string> = {
 };
 export const boundName = (bound: string) => boundNames[bound] ?? bound;
 
+const used = (some: number, all: number, noun: string) => `${some < all ? `${some} of ` : ""}${all} ${noun}${all === 1 ? "" : "s"}`;
+
 export function header(r: Report): HTMLElement {
   const idle = r.breakdown.filter((s) => s.kind === "idle").reduce((sum, s) => sum + s.time_us, 0);
   const sentences: (string | HTMLElement)[] = [
@@ -30,7 +32,7 @@ export function header(r: Report): HTMLElement {
   if (r.unmodeled.length) sentences.push(h("a", { href: "#unmodeled" }, `Unmodeled: ${r.unmodeled.length} item${r.unmodeled.length > 1 ? "s" : ""}.`));
   return h("header", { class: "top" },
     h("h1", {}, r.title),
-    h("p", { class: "where" }, r.title === r.module ? "" : `${r.module}, `, `${r.device} ${r.topology}, ${r.chips} chip${r.chips === 1 ? "" : "s"}, ${r.devices} device${r.devices === 1 ? "" : "s"}, simulated`, hasGraph ? h("span", {}, ", ", h("a", { href: "#graph" }, "graph of the module")) : null),
+    h("p", { class: "where" }, r.title === r.module ? "" : `${r.module}, `, `${r.device} ${r.topology}, ${used(r.used_chips, r.chips, "chip")}, ${used(r.used_devices, r.devices, "device")}, simulated`, hasGraph ? h("span", {}, ", ", h("a", { href: "#graph" }, "graph of the module")) : null),
     h("p", { class: "verdict" }, ...sentences),
     r.command ? h("code", {}, r.command) : null);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/hlo_inspect/dump_files.h"
+#include "tools/cli/dump_files.h"
 
 #include <algorithm>
 #include <charconv>
@@ -16,6 +16,8 @@ namespace hlokit::cli {
 namespace {
 
 using Kind = DumpFile::Kind;
+
+constexpr std::string_view kUnknown = "other";
 
 struct SuffixRow {
   std::string_view suffix;
@@ -130,12 +132,16 @@ void Classify(DumpFile* file) {
     file->stage.clear();
     break;
   }
-  set(Kind::kOther, "other");
+  set(Kind::kOther, kUnknown);
 }
 
 }  // namespace
 
 bool IsStage(DumpFile::Kind kind) { return kind <= Kind::kAfterOptimizations; }
+
+bool IsKnownSideFile(const DumpFile& file) {
+  return !IsStage(file.kind) && file.kind != Kind::kSnapshot && file.description != kUnknown;
+}
 
 bool ParseDumpName(std::string_view file_name, DumpFile* file) {
   constexpr std::string_view kJax = "jax_ir", kModule = "module_";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of a folder of XLA's dumps (--xla_dump_to): what each holds, by the names that XLA gives them.
-#ifndef HLOKIT_TOOLS_HLO_INSPECT_DUMP_FILES_H_
-#define HLOKIT_TOOLS_HLO_INSPECT_DUMP_FILES_H_
+#ifndef HLOKIT_TOOLS_CLI_DUMP_FILES_H_
+#define HLOKIT_TOOLS_CLI_DUMP_FILES_H_
 
 #include <cstdint>
 #include <string>
@@ -60,6 +60,9 @@ absl::StatusOr<DumpListing> ListDumpFiles(const std::string& directory);
 // Returns true if a module comes from files of this kind.
 bool IsStage(DumpFile::Kind kind);
 
+// Returns true for a file whose name says that it holds no module, but something else of one.
+bool IsKnownSideFile(const DumpFile& file);
+
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_HLO_INSPECT_DUMP_FILES_H_
+#endif  // HLOKIT_TOOLS_CLI_DUMP_FILES_H_

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a reader of numbers of a module before partitioning or fusion has to know.
+#ifndef HLOKIT_TOOLS_HLO_INSPECT_WHOLE_PROGRAM_H_
+#define HLOKIT_TOOLS_HLO_INSPECT_WHOLE_PROGRAM_H_
+
+#include "ir/core/json_writer.h"
+#include "ir/core/text_writer.h"
+#include "ir/graph/module.h"
+
+namespace hlokit::cli {
+
+// Prints a line if the module is not partitioned: its numbers are those of all devices.
+void WriteWholeProgramNote(const Module& module, TextWriter* out);
+// As above, for live bytes, which fusion changes too.
+void WriteMemoryNote(const Module& module, TextWriter* out);
+// Writes the member `whole_program_devices`: 1 if the module is partitioned.
+void WriteWholeProgramMember(const Module& module, JsonWriter* json);
+
+}  // namespace hlokit::cli
+
+#endif  // HLOKIT_TOOLS_HLO_INSPECT_WHOLE_PROGRAM_H_
