@@ -60,7 +60,8 @@ struct IndexedWindows {
     const int64_t offset = at[0] + i * strides[0];
     int64_t start = at[1] + i * strides[1];
     for (const Component& c : components) {
-      start += std::clamp<int64_t>(Index(indices, offset + c.offset), 0, std::max<int64_t>(0, c.limit)) * c.array_stride;
+      start +=
+          std::clamp<int64_t>(Index(indices, offset + c.offset), 0, std::max<int64_t>(0, c.limit)) * c.array_stride;
     }
     for (size_t k = 0; k < long_batches.size(); ++k) {
       const LongBatch& batch = long_batches[k];
