@@ -337,7 +337,7 @@ void RaggedAllToAll(Group& group) {
   const SlotValue& first = group.operands[0];
   const int64_t n = MemberCount(group);
   if (first.size() != 6 || first[0]->rank() < 1 || first[1]->rank() != first[0]->rank() ||
-      !IsIndexType(first[2]->type())) {
+      first[1]->type() != first[0]->type() || !IsInteger(first[2]->type())) {
     return group.run.Fail("the operands do not fit each other");
   }
   if (first[2]->count() % n != 0) {

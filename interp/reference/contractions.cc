@@ -91,6 +91,7 @@ struct Terms {
   int64_t rhs = 0;
   int64_t begin = 0;
   int64_t end = 0;
+  std::vector<uint8_t> present;  // by index from `begin`: whether it counts; empty: all do
 };
 
 // Contracts two arrays. Result dimensions: `sums`, batch, free dimensions of the left operand, then those of the right
@@ -124,6 +125,7 @@ void Contract(const Op& op, const Leaf& lhs, const Leaf& rhs, const DotDims& dim
         for (int64_t n : rhs_free) {
           const int64_t rhs_begin = rhs_batch[m / in_batch] + terms.rhs + n;
           SetSum(&out, to++, SumOfProducts<A>(op.run, terms.end - terms.begin, [&](int64_t k, A* x, A* y) {
+            if (!terms.present.empty() && terms.present[static_cast<size_t>(k)] == 0) return false;
             *x = left[static_cast<size_t>(lhs_begins[m] + lhs_steps[static_cast<size_t>(terms.begin + k)])];
             *y = right[static_cast<size_t>(rhs_begin + rhs_steps[static_cast<size_t>(terms.begin + k)])];
             return true;
@@ -137,7 +139,8 @@ void Contract(const Op& op, const Leaf& lhs, const Leaf& rhs, const DotDims& dim
 void DotOf(const Op& op, const Leaf& lhs, const Leaf& rhs, const DotDims& dims) {
   int64_t count = 1;
   for (int64_t d : dims.lhs_contracting) count *= lhs->dim(d);
-  if (op.out().count() != 0) Contract(op, lhs, rhs, dims, {}, 1, [&](int64_t, int64_t) { return Terms{0, 0, count}; });
+  if (op.out().count() != 0)
+    Contract(op, lhs, rhs, dims, {}, 1, [&](int64_t, int64_t) { return Terms{0, 0, count, {}}; });
 }
 
 // Returns true for operand_precision={packed_nibble,packed_nibble}: each element is two 4-bit integers. Reports an
@@ -177,7 +180,7 @@ Leaf Densified(const Op& op, const Array& values, const Array& places, const Ten
   const size_t dim = static_cast<size_t>(side.dimension);
   Index dims(values.dims().begin(), values.dims().end());
   int64_t lane_elements = 0;
-  const bool fits = IsIndexType(places.type()) && places.dims() == values.dims() && dim < dims.size() &&
+  const bool fits = IsInteger(places.type()) && places.dims() == values.dims() && dim < dims.size() &&
                     !__builtin_mul_overflow(side.num_non_zero, side.stride, &lane_elements) &&
                     dims[dim] % lane_elements == 0 &&
                     !__builtin_mul_overflow(dims[dim] / side.num_non_zero, side.block_size, &dims[dim]);
@@ -331,7 +334,7 @@ void RaggedDot(Op& op) {
   const Array &lhs = op.in(0), &rhs = op.in(1), &sizes = op.in(2);
   const Dims ragged_dims = op.instruction.list_attr(Attr::kLhsRaggedDims);
   const Dims group_dims = op.instruction.list_attr(Attr::kRhsGroupDims);
-  if (!op.Require(ragged_dims.size() == 1 && sizes.rank() >= 1 && IsIndexType(sizes.type()),
+  if (!op.Require(ragged_dims.size() == 1 && sizes.rank() >= 1 && IsInteger(sizes.type()),
                   "dimension numbers do not fit the operands") ||
       op.out().count() == 0) {
     return;
@@ -348,21 +351,16 @@ void RaggedDot(Op& op) {
   for (int64_t d : free_dims) {
     if (!is_batch && !is_contracting && d < ragged) prefix.push_back(d);
   }
+  const size_t contracted = prefix.size();  // from here on
+  for (int64_t d : dims.lhs_contracting) {
+    if (!is_contracting || d == ragged) break;
+    prefix.push_back(d);
+  }
   if (!op.Require(sizes.rank() == 1 || sizes.rank() == static_cast<int64_t>(prefix.size()) + 1,
-                  "group sizes that depend on contracted dimensions are not supported")) {
+                  "the group sizes do not fit the operands")) {
     return;
   }
-  // The groups for an index of the left operand's batch and free dimensions.
-  std::vector<int64_t> outer(dims.lhs_batch.begin(), dims.lhs_batch.end());
-  outer.insert(outer.end(), free_dims.begin(), free_dims.end());
-  const auto groups_at = [&](const Index& index) {
-    int64_t first = 0;
-    for (size_t p = 0; sizes.rank() != 1 && p < prefix.size(); ++p) {
-      const size_t at = static_cast<size_t>(std::find(outer.begin(), outer.end(), prefix[p]) - outer.begin());
-      first = first * lhs.dim(prefix[p]) + index[at];
-    }
-    return RaggedGroups(sizes, first * groups, groups, length);
-  };
+  const bool by_term = sizes.rank() != 1 && contracted < prefix.size();
   // The ragged dimension is contracted first.
   std::vector<int64_t> lhs_sum, rhs_sum;
   int64_t count = 1;
@@ -374,23 +372,45 @@ void RaggedDot(Op& op) {
       count *= lhs.dim(dims.lhs_contracting[i]);
     }
   }
+  // The groups for an index of the left operand's batch and free dimensions.
+  std::vector<int64_t> outer(dims.lhs_batch.begin(), dims.lhs_batch.end());
+  outer.insert(outer.end(), free_dims.begin(), free_dims.end());
+  // `term`: the index in the dimensions `lhs_sum`, if the groups depend on it.
+  const auto groups_at = [&](const Index& index, const Index& term) {
+    int64_t first = 0;
+    for (size_t p = 0; sizes.rank() != 1 && p < prefix.size(); ++p) {
+      const std::vector<int64_t>& of = p < contracted ? outer : lhs_sum;
+      const size_t at = static_cast<size_t>(std::find(of.begin(), of.end(), prefix[p]) - of.begin());
+      first = first * lhs.dim(prefix[p]) + (p < contracted ? index : term)[at];
+    }
+    return RaggedGroups(sizes, first * groups, groups, length);
+  };
   const std::vector<int64_t> rhs_groups = GroupPositions(rhs.dims(), group_dims);
   const size_t ragged_at = static_cast<size_t>(std::find(outer.begin(), outer.end(), ragged) - outer.begin());
   const auto terms_of = [&](int64_t sum, int64_t m) {
     const Index index = GroupIndex(lhs.dims(), outer, m);
-    const RaggedGroups cut = groups_at(index);
+    if (by_term) {
+      Terms terms{0, 0, count, {}};
+      for (int64_t k = 0; k < count && op.run.Tick(); ++k) {
+        const Index term = GroupIndex(lhs.dims(), lhs_sum, k);
+        terms.present.push_back(groups_at(index, term).Has(sum, term[0]) ? 1 : 0);
+      }
+      terms.end = static_cast<int64_t>(terms.present.size());
+      return terms;
+    }
+    const RaggedGroups cut = groups_at(index, {});
     if (is_contracting) {
       int64_t begin = 0;
       while (begin < length && !cut.Has(sum, begin)) ++begin;
       int64_t end = begin;
       while (end < length && cut.Has(sum, end)) ++end;
-      return length == 0 ? Terms() : Terms{0, begin * (count / length), end * (count / length)};
+      return length == 0 ? Terms() : Terms{0, begin * (count / length), end * (count / length), {}};
     }
-    if (is_batch) return index[ragged_at] < cut.total() ? Terms{0, 0, count} : Terms();
+    if (is_batch) return index[ragged_at] < cut.total() ? Terms{0, 0, count, {}} : Terms();
     const int64_t group = cut.GroupOfElement(index[ragged_at]);
     return group < 0 || group >= static_cast<int64_t>(rhs_groups.size())
                ? Terms()
-               : Terms{rhs_groups[static_cast<size_t>(group)], 0, count};
+               : Terms{rhs_groups[static_cast<size_t>(group)], 0, count, {}};
   };
   Contract(op, op.operands[0][0], op.operands[1][0], {dims.lhs_batch, lhs_sum, dims.rhs_batch, rhs_sum}, group_dims,
            is_contracting ? groups : 1, terms_of);

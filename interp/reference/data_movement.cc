@@ -6,8 +6,10 @@
 #include <cstring>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "interp/reference/ops.h"
 #include "ir/graph/attribute_views.h"
+#include "ir/types/tiled_layout.h"
 
 namespace hlokit::reference {
 namespace {
@@ -56,6 +58,34 @@ void MoveElements(Op& op, const Array& from, SourceOf source_of) {
   });
 }
 
+// Copies each element of the result from where it lies in the memory of the operand, byte for byte; what lies in
+// padding or beyond the end of the operand is zero.
+void BitcastMemory(Op& op) {
+  const Array& from = op.in(0);
+  Array& to = op.out();
+  const TiledLayout from_layout(op.instruction.operand(0).shape()), to_layout(op.shape);
+  int64_t bytes;
+  if (!op.Require(
+          from_layout.ok() && to_layout.ok() && !__builtin_mul_overflow(to_layout.position_count(), to.width(), &bytes),
+          "the tiles of this bitcast are too large") ||
+      !op.Require(from.type() == to.type() || std::min(BitsOf(from.type()), BitsOf(to.type())) >= 8,
+                  "bitcast to another element width below a byte with layouts")) {
+    return;
+  }
+  absl::flat_hash_map<int64_t, int64_t> element_at;  // by position in memory
+  int64_t element = 0;
+  op.ForEachIndex(from.dims(), [&](const Index& index) { element_at[from_layout.PositionOf(index)] = element++; });
+  int64_t out = 0;
+  op.ForEachIndex(to.dims(), [&](const Index& index) {
+    const int64_t address = to_layout.PositionOf(index) * to.width();
+    for (int64_t byte = 0; byte < to.width(); ++byte, ++out) {
+      const auto at = element_at.find((address + byte) / from.width());
+      if (at == element_at.end()) continue;
+      to.mutable_data()[out] = from.data()[at->second * from.width() + (address + byte) % from.width()];
+    }
+  });
+}
+
 bool HasSameBits(const Array& a, const Array& b) {
   return static_cast<__int128>(a.count()) * BitsOf(a.type()) == static_cast<__int128>(b.count()) * BitsOf(b.type());
 }
@@ -64,16 +94,18 @@ void BitcastArray(Op& op) {
   const Array& from = op.in(0);
   const Shape operand = op.instruction.operand(0).shape();
   const bool row_major = IsRowMajor(operand) && IsRowMajor(op.shape);
+  const bool tiled = HasTiles(operand) || HasTiles(op.shape);
   const int from_bits = BitsOf(from.type()), to_bits = BitsOf(op.out().type());
   const bool byte_each = op.run.options.mixed_precision == interp::MixedPrecisionMode::kReinterpret &&
                          from_bits != to_bits && std::min(from_bits, to_bits) < 8;
+  if (tiled || (!row_major && from_bits != to_bits)) return BitcastMemory(op);
   if (row_major && (byte_each || from.type() == op.out().type()) && from.bytes() > op.out().bytes()) {
     return op.out().CopyBytes(from);
   }
   if (!op.Require(HasSameBits(from, op.out()), "operand and result have different numbers of bits")) return;
   if (row_major) return CopyBits(op, from, &op.out());
-  if (!op.Require(from_bits == to_bits && (from_bits >= 8 || from.type() == op.out().type()),
-                  "bitcast to another element width with layouts")) {
+  if (!op.Require(from_bits >= 8 || from.type() == op.out().type(),
+                  "bitcast to another element width below a byte with layouts")) {
     return;
   }
   const std::vector<int64_t> places = PositionsInMemory(operand), targets = PositionsInMemory(op.shape);
@@ -171,8 +203,9 @@ void Pad(Op& op) {
     Index to = index;
     for (int64_t d = 0; d < op.shape.rank(); ++d) {
       int64_t& at = to[static_cast<size_t>(d)];
-      if (__builtin_mul_overflow(at, padding.interior(d) + 1, &at) || __builtin_add_overflow(at, padding.low(d), &at) ||
-          at < 0 || at >= op.shape.dim(d)) {
+      // Interior padding may be any number if there are no two elements.
+      if ((at != 0 && __builtin_mul_overflow(at, padding.interior(d) + 1, &at)) ||
+          __builtin_add_overflow(at, padding.low(d), &at) || at < 0 || at >= op.shape.dim(d)) {
         return;
       }
     }

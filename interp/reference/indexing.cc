@@ -158,7 +158,8 @@ void Scatter(Op& op) {
     }
     const std::optional<SlotValue> combined = op.run.Apply(function, std::move(arguments));
     for (size_t k = 0; combined && k < count && k < combined->size(); ++k) {
-      op.out(k).CopyElement(to, *(*combined)[k], 0);
+      const Leaf value = Converted(op.run, (*combined)[k], op.out(k).type());
+      if (value != nullptr) op.out(k).CopyElement(to, *value, 0);
     }
   });
 }

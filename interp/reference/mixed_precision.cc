@@ -9,6 +9,7 @@
 
 #include "interp/reference/ops.h"
 #include "ir/core/str_cat.h"
+#include "ir/inference/applied_types.h"
 #include "ir/inference/shape_inference.h"
 
 namespace hlokit::reference {
@@ -29,7 +30,8 @@ bool FitOperands(Op* op) {
   for (size_t k = 0; k < operands.size(); ++k) {
     if (operands[k].size() != 1) return true;  // forwarded unchanged
   }
-  const bool as_bytes = run.options.mixed_precision == interp::MixedPrecisionMode::kReinterpret &&
+  const std::optional<AppliedTypes> applied = AppliedTypesOf(op->instruction);
+  const bool as_bytes = !applied && run.options.mixed_precision == interp::MixedPrecisionMode::kReinterpret &&
                         ShouldHaveOneType(opcode) && opcode != Opcode::kCopy && opcode != Opcode::kConvert &&
                         op->shape.IsArray();
   if (as_bytes) {
@@ -45,29 +47,25 @@ bool FitOperands(Op* op) {
     }
     return true;
   }
-  // Converts operands to the types of the function's parameters, or to the widest of their types.
+  // Converts operands to those types in which a computation is applied, or to the widest of their types.
   std::vector<ElementType> results;
   std::optional<ElementType> widest;
   for (size_t k = 0; k < operands.size(); ++k) {
     const Leaf& operand = operands[k][0];
     if (IsFloatArray(operand)) widest = widest ? HigherPrecision(*widest, operand->type()) : operand->type();
   }
-  const Computation function =
-      HasTrait(opcode, kAppliesComputation) ? op->instruction.computation_attr(Attr::kToApply) : Computation();
-  if (function.valid() && function.parameter_count() < static_cast<int64_t>(operands.size())) return true;
   for (size_t k = 0; k < operands.size(); ++k) {
     const Leaf& operand = operands[k][0];
-    if (!IsFloatArray(operand) || (!function.valid() && !ShouldHaveOneType(opcode))) continue;
-    const ElementType type =
-        function.valid() ? function.parameter(static_cast<int64_t>(k)).shape().element_type() : *widest;
+    if (!IsFloatArray(operand) || (!applied && !ShouldHaveOneType(opcode))) continue;
+    const ElementType type = applied ? applied->operands[k] : *widest;
     if (!IsFloat(type)) continue;
     Leaf converted = Converted(run, operand, type);
     if (converted == nullptr) return false;
     operands.Replace(k, {std::move(converted)});
   }
   // Result types of the instruction for these operands.
-  if (function.valid()) {
-    for (Shape leaf : LeafShapes(function.root().shape())) results.push_back(leaf.element_type());
+  if (applied) {
+    results = applied->results;
   } else {
     std::vector<Shape> converted, scratch;
     for (size_t k = 0; k < operands.size(); ++k) converted.push_back(operands[k][0]->shape());

@@ -21,6 +21,7 @@ PlainFunction PlainFunctionOf(Computation function) {
   if (!IsFloat(root.shape().element_type())) return PlainFunction::kNone;
   const Instruction a = root.operand(0), b = root.operand(1);
   if (a.opcode() != Opcode::kParameter || b.opcode() != Opcode::kParameter || a == b) return PlainFunction::kNone;
+  if (a.shape() != root.shape() || b.shape() != root.shape()) return PlainFunction::kNone;
   return sum ? PlainFunction::kSum : PlainFunction::kProduct;
 }
 
@@ -51,7 +52,13 @@ class Accumulator {
     SlotValue arguments = values_;
     for (size_t k = 0; k < count_; ++k) arguments.push_back(op_.run.ElementOf(op_.in(k), i));
     std::optional<SlotValue> combined = op_.run.Apply(function_, std::move(arguments));
-    if (combined && combined->size() == count_) values_ = std::move(*combined);
+    if (!combined || combined->size() != count_) return;
+    // Accumulators keep their types.
+    for (size_t k = 0; k < count_; ++k) {
+      Leaf value = Converted(op_.run, (*combined)[k], values_[k]->type());
+      if (value == nullptr) return;
+      values_[k] = std::move(value);
+    }
   }
 
   void Store(int64_t to) const {
@@ -220,7 +227,8 @@ void SelectAndScatter(Op& op) {
     if (selected < 0) return;
     const std::optional<SlotValue> sum =
         op.run.Apply(scatter, {op.run.ElementOf(source, i), op.run.ElementOf(op.out(), selected)});
-    if (sum) op.out().CopyElement(selected, *(*sum)[0], 0);
+    const Leaf value = sum ? Converted(op.run, (*sum)[0], op.out().type()) : nullptr;
+    if (value != nullptr) op.out().CopyElement(selected, *value, 0);
   });
 }
 

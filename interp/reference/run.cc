@@ -8,6 +8,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/graph/side_effects.h"
 #include "ir/graph/traversal.h"
+#include "ir/inference/applied_types.h"
 #include "ir/inference/shape_inference.h"
 
 namespace hlokit::reference {
@@ -132,7 +133,8 @@ class Preparation {
     }
     std::vector<Shape> scratch;
     const InferenceRequest request = RequestFor(at, &scratch);
-    if (!CheckShape(request, /*mixed_precision=*/false).ok()) {
+    const std::optional<AppliedTypes> applied = AppliedTypesOf(at);
+    if ((applied && HasOtherTypes(at, *applied)) || !CheckShape(request, /*mixed_precision=*/false).ok()) {
       if (const absl::Status status = CheckShape(request, /*mixed_precision=*/true); !status.ok()) {
         return refuse(std::string(status.message()));
       }
@@ -266,6 +268,13 @@ Leaf Run::ElementOf(const Array& array, int64_t i) {
 }
 
 std::optional<SlotValue> Run::Apply(Computation computation, SlotValue arguments, SlotValue* root_operands) {
+  for (size_t k = 0; computation.valid() && k < arguments.size(); ++k) {
+    if (static_cast<int64_t>(k) >= computation.parameter_count() || arguments[k] == nullptr) break;
+    const Shape shape = computation.parameter(static_cast<int64_t>(k)).shape();
+    if (!shape.IsArray() || !IsFloat(shape.element_type()) || !IsFloat(arguments[k]->type())) continue;
+    arguments[k] = Converted(*this, arguments[k], shape.element_type());
+    if (arguments[k] == nullptr) return std::nullopt;
+  }
   // Each level is a virtual machine on the C++ stack, so their number is bounded.
   constexpr int kMaxDepth = 50;
   if (depth_ == kMaxDepth) Fail(StrCat("computations applied to elements are nested deeper than ", kMaxDepth));

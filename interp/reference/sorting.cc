@@ -103,23 +103,23 @@ void Sort(Op& op) {
   const Dims dims = op.in(0).dims();
   const Dims dimensions = op.instruction.list_attr(Attr::kDimensions);
   if (op.in(0).count() == 0) return;
-  std::vector<int64_t> kept;
-  for (int64_t d = 0; d < static_cast<int64_t>(dims.size()); ++d) {
-    if (d != dimensions[0]) kept.push_back(d);
-  }
   const Comparator comparator(op, op.instruction.computation_attr(Attr::kToApply));
-  const std::vector<int64_t> line = GroupPositions(dims, {dimensions[0]});
-  for (int64_t begin : GroupPositions(dims, kept)) {
+  const auto dim = static_cast<size_t>(dimensions[0]);
+  const int64_t length = dims[dim], step = ElementCount(dims.subspan(dim + 1));
+  const int64_t lines = op.in(0).count() / length;
+  for (int64_t n = 0; n < lines; ++n) {
+    const int64_t begin = n / step * length * step + n % step;
     std::vector<int64_t> order;
-    order.reserve(line.size());
-    for (int64_t step : line) {
+    for (int64_t i = 0; i < length; ++i) {
       if (!op.run.Tick()) return;
-      order.push_back(begin + step);
+      order.push_back(begin + i * step);
     }
     MergeSort(comparator, order, 0, order.size());
     if (op.run.failed()) return;
-    for (size_t i = 0; i < line.size(); ++i) {
-      for (size_t k = 0; k < op.operands.size(); ++k) op.out(k).CopyElement(begin + line[i], op.in(k), order[i]);
+    for (int64_t i = 0; i < length && op.run.Tick(); ++i) {
+      for (size_t k = 0; k < op.operands.size(); ++k) {
+        op.out(k).CopyElement(begin + i * step, op.in(k), order[static_cast<size_t>(i)]);
+      }
     }
   }
 }

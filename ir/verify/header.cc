@@ -29,7 +29,6 @@ class HeaderCheck {
     CheckEntryLayout();
     CheckAliases();
     CheckDonors();
-    CheckPropagation();
   }
 
  private:
@@ -156,23 +155,6 @@ class HeaderCheck {
     }
     std::sort(donors.begin(), donors.end());
     ReportTwice(donors, "buffer_donor");
-  }
-
-  // Checks for one value for all parameters or results, or at least one each: readers index the list.
-  void CheckPropagation() {
-    const Shape result = entry_.root().shape();
-    CheckPropagation("allow_spmd_sharding_propagation_to_parameters",
-                     header_.allow_spmd_sharding_propagation_to_parameters, entry_.parameter_count(), "parameters");
-    CheckPropagation("allow_spmd_sharding_propagation_to_output", header_.allow_spmd_sharding_propagation_to_output,
-                     result.IsTuple() ? result.tuple_size() : 1, "outputs");
-  }
-
-  void CheckPropagation(std::string_view name, ListId list, int64_t count, std::string_view what) {
-    if (!list.valid()) return;
-    const int64_t size = static_cast<int64_t>(Index(list).size());
-    if (size <= 1 || size >= count) return;
-    v_.ReportHeader(DiagnosticKind::kBadHeader,
-                    StrCat(name, " has ", size, " values; expected ", count, ", the number of ", what));
   }
 
   VerifierContext& v_;

@@ -226,7 +226,11 @@ bool ExpandGather(PatternRewriter& rewriter, Instruction gather) {
                              dims.operand_batching_dims,
                              dims.start_indices_batching_dims,
                              dims.index_vector_dim};
-  const std::vector<int64_t> sizes(dims.slice_sizes.begin(), dims.slice_sizes.end());
+  std::vector<int64_t> sizes(dims.slice_sizes.begin(), dims.slice_sizes.end());
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    // Also where the slice of a dropped dimension has size 0.
+    if (!indexing.IsKept(static_cast<int64_t>(d))) sizes[d] = 1;
+  }
   IndexedLoop loop(rewriter, gather, indexing, sizes);
   if (!loop.Applies()) return false;
   const ElementType type = gather.shape().element_type();

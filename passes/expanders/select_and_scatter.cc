@@ -71,6 +71,13 @@ bool ExpandSelectAndScatter(PatternRewriter& rewriter, Instruction i) {
       init.shape().element_type() != type) {
     return false;
   }
+  // The functions may convert types, which the scatter does not.
+  for (int64_t k = 0; k < 2; ++k) {
+    if (select.parameter(k).shape().element_type() != type || scatter.parameter(k).shape().element_type() != type) {
+      return false;
+    }
+  }
+  if (scatter.root().shape().element_type() != type) return false;
   for (int64_t size : operand.shape().dims()) {
     if (size > INT32_MAX) return false;
   }

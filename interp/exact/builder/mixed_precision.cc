@@ -13,6 +13,7 @@
 #include "interp/exact/builder/emit.h"
 #include "interp/exact/builder/program_builder.h"
 #include "ir/core/str_cat.h"
+#include "ir/inference/applied_types.h"
 #include "ir/inference/shape_inference.h"
 
 namespace hlokit::interp {
@@ -57,7 +58,9 @@ bool CompiledComputationBuilder::FitTypes() {
   operands_.clear();
   result_shape_ = current_.shape();
   const InferenceRequest request = RequestFor(current_, &operand_shapes_);
-  if (CheckShape(request, /*mixed_precision=*/false).ok()) return true;
+  const std::optional<AppliedTypes> applied = AppliedTypesOf(current_);
+  const bool converts = applied && HasOtherTypes(current_, *applied);
+  if (!converts && CheckShape(request, /*mixed_precision=*/false).ok()) return true;
   if (const absl::Status status = CheckShape(request, /*mixed_precision=*/true); !status.ok()) {
     Fail(std::string(status.message()));
     return false;
@@ -71,8 +74,9 @@ bool CompiledComputationBuilder::FitTypes() {
     }
     operands_.push_back(all[0]);
   }
-  const bool bytes = program_.options().mixed_precision == MixedPrecisionMode::kReinterpret && HasOneType(opcode) &&
-                     opcode != Opcode::kCopy && opcode != Opcode::kConvert && result_shape_.IsArray();
+  const bool bytes = !applied && program_.options().mixed_precision == MixedPrecisionMode::kReinterpret &&
+                     HasOneType(opcode) && opcode != Opcode::kCopy && opcode != Opcode::kConvert &&
+                     result_shape_.IsArray();
   if (bytes) {
     const bool compares = opcode == Opcode::kCompare || opcode == Opcode::kIsFinite;
     const ElementType type = compares ? operands_[0].type() : result_shape_.element_type();
@@ -86,17 +90,14 @@ bool CompiledComputationBuilder::FitTypes() {
     return !failed_;
   }
   std::vector<ElementType> results;
-  if (HasTrait(opcode, kAppliesComputation)) {
-    const ScalarFunction* function = program_.FunctionOf(current_.computation_attr(Attr::kToApply));
-    if (function == nullptr || function->parameter_count() < operands_.size())
-      return true;  // the kernel reports the error
+  if (applied) {
     for (size_t i = 0; i < operands_.size(); ++i) {
-      const ElementType type = function->parameter_type(i);
+      const ElementType type = applied->operands[i];
       if (IsReal(operands_[i]) && IsFloat(type) && operands_[i].type() != type) {
         operands_[i] = Convert(*this, operands_[i], type);
       }
     }
-    for (size_t i = 0; i < function->result_count(); ++i) results.push_back(function->result_type(i));
+    results = applied->results;
   } else if (HasOneType(opcode)) {
     std::optional<ElementType> type;
     for (const View& view : operands_) {

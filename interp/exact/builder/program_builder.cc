@@ -38,6 +38,16 @@ ScalarFunction* ProgramBuilder::FunctionOf(Computation computation) const {
   return computation.valid() ? function_of_[computation.id().value] : nullptr;
 }
 
+const ScalarFunction* ProgramBuilder::FunctionOf(Computation computation, absl::Span<const ElementType> parameters,
+                                                 absl::Span<const ElementType> results) {
+  const ScalarFunction* const function = FunctionOf(computation);
+  if (function == nullptr || function->HasTypes(parameters, results)) return function;
+  std::unique_ptr<ScalarFunction> converting = ScalarFunction::WithTypes(*function, computation, parameters, results);
+  if (converting == nullptr) return nullptr;
+  program_->functions.push_back(std::move(converting));
+  return program_->functions.back().get();
+}
+
 bool ProgramBuilder::CountLeaves(Shape shape) {
   if (!shape.IsTuple()) return true;
   std::vector<Shape> pending = {shape};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
 #include "interp/exact/builder/mixed_precision.h"
 #include "interp/exact/builder/scalar_function.h"
 #include "interp/exact/custom_calls/custom_calls.h"
@@ -71,6 +72,10 @@ class ProgramBuilder {
   CompiledComputation* CompiledComputationOf(Computation computation) const;
   // Returns the callee as a function of scalars; null if its parameters or results are not scalars.
   ScalarFunction* FunctionOf(Computation computation) const;
+  // Returns the callee as a function of scalars of these types, which it converts from and to floating-point types of
+  // its own; null if others differ.
+  const ScalarFunction* FunctionOf(Computation computation, absl::Span<const ElementType> parameters,
+                                   absl::Span<const ElementType> results);
   const SideEffects& effects() const { return effects_; }
   // Returns true if an instruction calls it, so that it may run many times.
   bool is_called(Computation computation) const { return called_[computation.id().value] > 0; }

@@ -2,6 +2,7 @@
 #include "interp/exact/builder/scalar_function.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -220,6 +221,82 @@ std::unique_ptr<ScalarFunction> ScalarFunction::Create(ProgramBuilder& program, 
   return f;
 }
 
+std::unique_ptr<ScalarFunction> ScalarFunction::WithTypes(const ScalarFunction& function, Computation computation,
+                                                          absl::Span<const ElementType> parameters,
+                                                          absl::Span<const ElementType> results) {
+  if (parameters.size() != function.parameters_.size() || results.size() != function.result_types_.size()) {
+    return nullptr;
+  }
+  auto f = std::make_unique<ScalarFunction>();
+  f->routine_ = function.routine_;
+  f->parameters_.assign(parameters.begin(), parameters.end());
+  f->result_types_.assign(results.begin(), results.end());
+  f->cost_ = function.cost_;
+  f->is_vectorized_ = function.is_vectorized_;
+  // Returns no op for equal types; false if there is no conversion.
+  const auto conversion = [&](ElementType from, ElementType to, std::optional<ElementOp>* op) {
+    if (from == to) return true;
+    std::string error;
+    if (IsFloat(from) && IsFloat(to)) {
+      *op = ElementOp::Create(Opcode::kConvert, AttrReader(computation.root()), {from}, to, &error);
+    }
+    return op->has_value();
+  };
+  std::vector<std::optional<ElementOp>> in(parameters.size()), out(results.size());
+  for (size_t k = 0; k < in.size(); ++k) {
+    if (!conversion(parameters[k], function.parameters_[k], &in[k])) return nullptr;
+  }
+  for (size_t k = 0; k < out.size(); ++k) {
+    if (!conversion(function.result_types_[k], results[k], &out[k])) return nullptr;
+  }
+  if (!f->is_vectorized_) {
+    f->results_ = function.results_;
+    f->convert_parameters_ = std::move(in);
+    f->convert_results_ = std::move(out);
+    return f;
+  }
+  const auto add_register = [&](Source source, ElementType type, size_t index) {
+    f->registers_.push_back({source, static_cast<uint8_t>(BytesOf(type)), static_cast<uint32_t>(index), nullptr});
+    return static_cast<uint32_t>(f->registers_.size() - 1);
+  };
+  const auto convert = [&](const std::optional<ElementOp>& op, uint32_t from, ElementType to) {
+    if (!op) return from;
+    RegisterOp made{};
+    made.op = *op;
+    made.in[0] = from;
+    made.out = add_register(Source::kTemporary, to, f->ops_.size());
+    f->ops_.push_back(made);
+    f->cost_ += op->cost();
+    return made.out;
+  };
+  std::vector<uint32_t> arguments;
+  for (size_t k = 0; k < in.size(); ++k) {
+    arguments.push_back(convert(in[k], add_register(Source::kParameter, parameters[k], k), function.parameters_[k]));
+  }
+  std::vector<uint32_t> mapped;
+  const size_t converted = f->ops_.size();
+  for (Register r : function.registers_) {
+    if (r.source == Source::kParameter) {
+      mapped.push_back(arguments[r.index]);
+      continue;
+    }
+    if (r.source == Source::kTemporary) r.index += static_cast<uint32_t>(converted);
+    f->registers_.push_back(r);
+    mapped.push_back(static_cast<uint32_t>(f->registers_.size() - 1));
+  }
+  for (RegisterOp op : function.ops_) {
+    for (int i = 0; i < op.op.arity(); ++i) op.in[i] = mapped[op.in[i]];
+    op.out = mapped[op.out];
+    f->ops_.push_back(op);
+  }
+  for (size_t k = 0; k < out.size(); ++k) {
+    f->results_.push_back(convert(out[k], mapped[function.results_[k]], results[k]));
+  }
+  f->direct_result_ = f->results_.size() == 1 && !f->ops_.empty() && f->ops_.back().out == f->results_[0];
+  if (results[0] == function.result_types_[0]) f->MatchComparison(computation.root());
+  return f;
+}
+
 void ScalarFunction::MatchComparison(Instruction root) {
   if (root.opcode() != Opcode::kCompare || ops_.empty() || results_.size() != 1 || ops_.back().out != results_[0] ||
       parameters_.size() % 2 != 0) {
@@ -370,15 +447,30 @@ void ScalarFunction::Run(const std::byte* const* parameters, const int64_t* stri
 void ScalarFunction::RunOnVirtualMachine(const std::byte* const* parameters, const int64_t* strides,
                                          std::byte* const* results, int64_t n, RunContext& context) const {
   std::vector<SlotValue> arguments(parameters_.size());
+  std::vector<std::array<std::byte, 16>> converted(convert_parameters_.size());
+  const auto convert = [](const ElementOp& op, const std::byte* from, std::byte* to) {
+    const std::byte* const in[ElementOp::kMaxOperands] = {from};
+    constexpr int64_t kStrides[ElementOp::kMaxOperands] = {1};
+    op.Run(to, in, kStrides, 1);
+  };
   std::vector<SlotValue> returned(result_types_.size());
   for (int64_t i = 0; i < n; ++i) {
     for (size_t p = 0; p < arguments.size(); ++p) {
       // Borrowed: a machine does not write to values without owners.
-      arguments[p] = {nullptr, const_cast<std::byte*>(parameters[p]) + i * strides[p] * BytesOf(parameters_[p])};
+      const std::byte* argument = parameters[p] + i * strides[p] * BytesOf(parameters_[p]);
+      if (!convert_parameters_.empty() && convert_parameters_[p]) {
+        convert(*convert_parameters_[p], argument, converted[p].data());
+        argument = converted[p].data();
+      }
+      arguments[p] = {nullptr, const_cast<std::byte*>(argument)};
     }
     if (!context.Call(routine_, arguments, absl::MakeSpan(returned))) return;
     for (size_t j = 0; j < returned.size(); ++j) {
       const size_t bytes = static_cast<size_t>(BytesOf(result_types_[j]));
+      if (!convert_results_.empty() && convert_results_[j]) {
+        convert(*convert_results_[j], returned[j].data, results[j] + i * static_cast<int64_t>(bytes));
+        continue;
+      }
       std::memcpy(results[j] + i * bytes, returned[j].data, bytes);
     }
     for (SlotValue& v : returned) context.pool.Release(std::exchange(v, SlotValue()).owner);

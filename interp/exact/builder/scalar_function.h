@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "interp/exact/program/element_op.h"
 #include "interp/exact/program/exact_fwd.h"
 #include "interp/exact/program/program.h"
@@ -31,6 +32,15 @@ class ScalarFunction {
   // parameters or results are not scalars.
   static std::unique_ptr<ScalarFunction> Create(ProgramBuilder& program, Computation computation,
                                                 CompiledComputation* routine);
+
+  // Returns the function with arguments and results of other floating-point types, which are converted; null if the
+  // numbers of types or types that are not floating-point differ.
+  static std::unique_ptr<ScalarFunction> WithTypes(const ScalarFunction& function, Computation computation,
+                                                   absl::Span<const ElementType> parameters,
+                                                   absl::Span<const ElementType> results);
+  bool HasTypes(absl::Span<const ElementType> parameters, absl::Span<const ElementType> results) const {
+    return absl::MakeConstSpan(parameters_) == parameters && absl::MakeConstSpan(result_types_) == results;
+  }
 
   size_t parameter_count() const { return parameters_.size(); }
   size_t result_count() const { return results_.size(); }
@@ -100,6 +110,8 @@ class ScalarFunction {
   RecognizedOp recognized_op_ = RecognizedOp::kNone;
   std::optional<KeyComparison> comparison_;
   double cost_ = 0;
+  // Of a function on the virtual machine: conversions of its arguments and results; empty: none.
+  std::vector<std::optional<ElementOp>> convert_parameters_, convert_results_;
   CompiledComputation* routine_ = nullptr;
 };
 

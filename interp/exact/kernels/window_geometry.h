@@ -21,6 +21,12 @@ struct WindowDimension {
   int64_t input = 0;   // size of the array
   int64_t output = 0;  // number of window positions
 
+  // Replaces numbers that do not matter, which may be large.
+  void Normalize() {
+    if (output <= 1) window.stride = 1;
+    if (window.size <= 1) window.window_dilation = 1;
+    if (input <= 1) window.base_dilation = 1;
+  }
   // Returns true if arithmetic on positions cannot overflow.
   bool Valid() const {
     constexpr int64_t kMax = int64_t{1} << 40;

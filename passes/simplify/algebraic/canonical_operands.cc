@@ -67,8 +67,29 @@ bool IndexBatches(PatternRewriter& rewriter, Instruction scatter) {
   std::vector<InstructionId> parts = {
       rewriter.MakeReshape(rewriter.MakeConvert(given.id(), type), shapes.Array(type, sizes))};
   const size_t components = static_cast<size_t>(vector_dim);
-  const int64_t before = sizes[components];
+  int64_t before = sizes[components];
   sizes[components] = 1;
+  // The index of a batch goes before a component for the same dimension, which is left out.
+  std::vector<int64_t> indexed;
+  const auto is_batch = [&](int64_t d) { return absl::c_linear_search(dims.input_batching_dims, d); };
+  if (absl::c_any_of(dims.scatter_dims_to_operand_dims, is_batch)) {
+    const InstructionId all = parts[0];
+    parts.clear();
+    for (int64_t k = 0; k < before; ++k) {
+      if (is_batch(dims.scatter_dims_to_operand_dims[static_cast<size_t>(k)])) continue;
+      std::vector<int64_t> ranges;
+      for (size_t n = 0; n < sizes.size(); ++n) {
+        const int64_t begin = n == components ? k : 0;
+        ranges.insert(ranges.end(), {begin, begin + sizes[n], 1});
+      }
+      const AttrValue slice[] = {rewriter.List(Attr::kSlice, ranges)};
+      parts.push_back(rewriter.Make(Opcode::kSlice, shapes.Array(type, sizes), {all}, slice));
+    }
+    before = static_cast<int64_t>(parts.size());
+  }
+  for (int64_t d : dims.scatter_dims_to_operand_dims) {
+    if (!is_batch(d)) indexed.push_back(d);
+  }
   for (int64_t d : dims.scatter_indices_batching_dims) {
     const AttrValue iota[] = {rewriter.Int(Attr::kIotaDimension, d)};
     parts.push_back(rewriter.Make(Opcode::kIota, shapes.Array(type, sizes), {}, iota));
@@ -76,7 +97,6 @@ bool IndexBatches(PatternRewriter& rewriter, Instruction scatter) {
   sizes[components] = before + static_cast<int64_t>(dims.input_batching_dims.size());
   const AttrValue along[] = {rewriter.List(Attr::kDimensions, {vector_dim})};
   const InstructionId indices = rewriter.Make(Opcode::kConcatenate, shapes.Array(type, sizes), parts, along);
-  std::vector<int64_t> indexed(dims.scatter_dims_to_operand_dims.begin(), dims.scatter_dims_to_operand_dims.end());
   std::vector<int64_t> inserted(dims.inserted_window_dims.begin(), dims.inserted_window_dims.end());
   for (int64_t d : dims.input_batching_dims) {
     indexed.push_back(d);

@@ -20,6 +20,8 @@ bool GatherOfOneSlice(PatternRewriter& rewriter, Instruction gather) {
     return false;
   }
   if (!std::is_sorted(dims.offset_dims.begin(), dims.offset_dims.end())) return false;
+  // A collapsed dimension has an element even if its slice has none.
+  if (std::count(dims.slice_sizes.begin(), dims.slice_sizes.end(), 0) != 0) return false;
   const ElementType type = starts.element_type();
   const InstructionId vector = rewriter.MakeReshape(
       gather.operand(1).id(), rewriter.shapes().Array(type, {static_cast<int64_t>(dims.start_index_map.size())}));

@@ -17,10 +17,15 @@ bool SliceOfSlice(PatternRewriter& rewriter, Instruction slice) {
   const SliceView a = SliceView::Of(slice), b = SliceView::Of(inner);
   std::vector<int64_t> ranges;
   for (int64_t d = 0; d < slice.shape().rank(); ++d) {
-    const int64_t start = b.start(d) + a.start(d) * b.stride(d), stride = a.stride(d) * b.stride(d);
     const int64_t size = slice.shape().dim(d);
-    const int64_t limit = size == 0 ? start : start + (size - 1) * stride + 1;
-    ranges.insert(ranges.end(), {start, limit, stride});
+    if (size == 0) {
+      // Starts and strides may be beyond the operand.
+      ranges.insert(ranges.end(), {0, 0, 1});
+      continue;
+    }
+    const int64_t start = b.start(d) + a.start(d) * b.stride(d);
+    const int64_t stride = size == 1 ? 1 : a.stride(d) * b.stride(d);
+    ranges.insert(ranges.end(), {start, start + (size - 1) * stride + 1, stride});
   }
   const AttrValue attrs[] = {rewriter.List(Attr::kSlice, ranges)};
   return rewriter.ReplaceWithNew(slice, Opcode::kSlice, {inner.operand(0).id()}, attrs, {inner});

@@ -381,7 +381,12 @@ void PrepareConvolution(CompiledComputationBuilder& b) {
     if (window.rank() != 0) axis.window = window[d];
     axis.input = input.shape.dim(dims.input_spatial[d]);
     axis.output = shape.dim(dims.output_spatial[d]);
-    if (!axis.Valid() || axis.window.size != kernel.shape.dim(dims.kernel_spatial[d])) {
+    axis.Normalize();
+    if (!axis.Valid()) {
+      b.Fail("the window is too large");
+      return;
+    }
+    if (axis.window.size != kernel.shape.dim(dims.kernel_spatial[d])) {
       b.FailMismatch("a window of the spatial dimensions of the kernel");
       return;
     }

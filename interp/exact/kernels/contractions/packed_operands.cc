@@ -114,7 +114,7 @@ View EmitNibbles(CompiledComputationBuilder& b, const View& packed, int64_t dim)
 
 std::optional<View> EmitDensified(CompiledComputationBuilder& b, const View& values, const View& places,
                                   const TensorSparsityConfig& side) {
-  if (!places.shape.IsArray() || !IsIndexType(places.type()) || places.dims() != values.dims()) {
+  if (!places.shape.IsArray() || !IsInteger(places.type()) || places.dims() != values.dims()) {
     b.Fail(StrCat("the places of a sparse operand must be integers, one for each of its elements: ",
                   ToString(values.shape, /*with_layout=*/false), " and ",
                   ToString(places.shape, /*with_layout=*/false)));

@@ -200,6 +200,86 @@ void EmitRaggedBatch(CompiledComputationBuilder& b, absl::Span<const View> views
   b.Emit(RunBatchTail, std::move(plan), operands, kInPlace);
 }
 
+// A copy of an operand for each group, with zeros outside of the group.
+struct GroupCopiesPlan : ThunkParams {
+  RaggedDotPlan groups;  // their number and sizes
+  Dims dims;             // of the operand
+  Dims size_strides;     // of the sizes, by dimension of the operand; 0 where they do not depend on it
+  int64_t ragged = 0;    // dimension of the operand
+  int64_t bytes = 0;     // of an element
+};
+
+void RunGroupCopies(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const GroupCopiesPlan*>(plan);
+  const int64_t count = ElementCount(p.dims);
+  std::memset(out[0], 0, static_cast<size_t>(p.groups.groups * count * p.bytes));
+  GroupEnds ends(p.groups);
+  Dims index(p.dims.size(), 0);
+  int64_t loaded = -1;
+  for (int64_t i = 0; i < count; ++i) {
+    if ((i & 0xffff) == 0xffff && !context.CheckTime()) return;
+    int64_t sizes = 0;
+    for (size_t d = 0; d < index.size(); ++d) sizes += index[d] * p.size_strides[d];
+    if (sizes != loaded) ends.Load(in[1], sizes);
+    loaded = sizes;
+    for (int64_t g = 0; g < p.groups.groups; ++g) {
+      if (index[p.ragged] < ends.begin(g) || index[p.ragged] >= ends.end(g)) continue;
+      std::memcpy(out[0] + (g * count + i) * p.bytes, in[0] + i * p.bytes, static_cast<size_t>(p.bytes));
+    }
+    for (size_t d = index.size(); d-- > 0;) {
+      if (++index[d] < p.dims[d]) break;
+      index[d] = 0;
+    }
+  }
+}
+
+// Computes groups of a contracted dimension whose sizes depend on contracted dimensions before it: a product for each
+// group, of copies of the operands with zeros elsewhere. `prefix`: the dimensions of the left operand on which the
+// sizes depend, in order.
+void EmitGroupsByTerm(CompiledComputationBuilder& b, absl::Span<const View> views, const DotDims& dims, int64_t ragged,
+                      absl::Span<const int64_t> prefix) {
+  const View& sizes = views[2];
+  const Dims strides = StridesOf(sizes);
+  const int64_t groups = sizes.shape.dim(sizes.shape.rank() - 1);
+  const absl::Span<const int64_t> batch[] = {dims.lhs_batch, dims.rhs_batch};
+  const absl::Span<const int64_t> contracting[] = {dims.lhs_contracting, dims.rhs_contracting};
+  View copies[2];
+  Dims shifted_batch[2], shifted_contracting[2];
+  for (int side = 0; side < 2; ++side) {
+    const View dense = b.MakeDense(views[side]);
+    // Returns the dimension of this side that is paired with one of the left.
+    const auto paired = [&](int64_t d) {
+      const auto in_batch = absl::c_find(dims.lhs_batch, d);
+      if (in_batch != dims.lhs_batch.end()) return batch[side][in_batch - dims.lhs_batch.begin()];
+      return contracting[side][absl::c_find(dims.lhs_contracting, d) - dims.lhs_contracting.begin()];
+    };
+    auto plan = std::make_unique<GroupCopiesPlan>();
+    plan->groups.groups = groups;
+    plan->groups.size_type = sizes.type();
+    plan->groups.size_stride = strides.back();
+    plan->groups.ragged_size = views[0].shape.dim(ragged);
+    plan->dims.assign(dense.dims().begin(), dense.dims().end());
+    plan->size_strides.assign(plan->dims.size(), 0);
+    for (size_t i = 0; i < prefix.size(); ++i) plan->size_strides[paired(prefix[i])] = strides[i];
+    plan->ragged = paired(ragged);
+    plan->bytes = BytesOf(dense.type());
+    Dims copied = {groups};
+    copied.insert(copied.end(), plan->dims.begin(), plan->dims.end());
+    const Shape shape = b.program_shapes().Array(dense.type(), copied);
+    const View operands[] = {dense, sizes};
+    // The ragged dimension is contracted first.
+    shifted_contracting[side].push_back(plan->ragged + 1);
+    copies[side] = b.EmitTo(RunGroupCopies, std::move(plan), operands, {&shape, 1})[0];
+    shifted_batch[side].push_back(0);
+    for (int64_t d : batch[side]) shifted_batch[side].push_back(d + 1);
+    for (int64_t d : contracting[side]) {
+      if (d + 1 != shifted_contracting[side][0]) shifted_contracting[side].push_back(d + 1);
+    }
+  }
+  EmitDot(b, copies[0], copies[1],
+          {shifted_batch[0], shifted_contracting[0], shifted_batch[1], shifted_contracting[1]});
+}
+
 }  // namespace
 
 void PrepareRaggedDot(CompiledComputationBuilder& b) {
@@ -213,7 +293,7 @@ void PrepareRaggedDot(CompiledComputationBuilder& b) {
   const Shape rhs = views[1].shape;
   const Shape sizes = views[2].shape;
   if (ragged_dims.size() != 1 || ragged_dims[0] < 0 || ragged_dims[0] >= lhs.rank() || sizes.rank() < 1 ||
-      !IsIndexType(sizes.element_type()) || dims.lhs_batch.size() != dims.rhs_batch.size() ||
+      !IsInteger(sizes.element_type()) || dims.lhs_batch.size() != dims.rhs_batch.size() ||
       dims.lhs_contracting.size() != dims.rhs_contracting.size()) {
     b.FailMismatch("dimension numbers in range of the operands, one ragged dimension and integer group sizes");
     return;
@@ -245,8 +325,17 @@ void PrepareRaggedDot(CompiledComputationBuilder& b) {
     }
   }
   const bool sizes_by_problem = sizes.rank() != 1;
-  if (sizes_by_problem && sizes.rank() != static_cast<int64_t>(prefix.size()) + 1) {
-    b.Fail("group sizes that depend on contracted dimensions are not supported");
+  std::vector<int64_t> by_term = prefix;
+  for (int64_t d : dims.lhs_contracting) {
+    if (!plan->contracting || d == ragged) break;
+    by_term.push_back(d);
+  }
+  if (sizes_by_problem && sizes.rank() != static_cast<int64_t>(by_term.size()) + 1) {
+    b.FailMismatch("a group size for each of the dimensions of the same kind before the ragged one");
+    return;
+  }
+  if (sizes_by_problem && by_term.size() > prefix.size()) {
+    EmitGroupsByTerm(b, views, dims, ragged, by_term);
     return;
   }
   const auto add = [](DimGroup* group, int64_t size, int64_t stride) {

@@ -381,7 +381,7 @@ void PrepareRaggedAllToAll(CompiledComputationBuilder& b) {
   if (!InitGroups(b, plan.get(), nullptr)) return;
   const std::vector<View> views = DenseOperands(b);
   if (views.size() != 6 || views[0].shape.rank() < 1 || views[1].shape.rank() != views[0].shape.rank() ||
-      !IsIndexType(views[2].type())) {
+      !IsInteger(views[2].type())) {
     b.FailMismatch("input and output of one rank and type, and offsets and sizes of one integer type and length");
     return;
   }

@@ -214,7 +214,7 @@ void PrepareInPlace(CompiledComputationBuilder& b) {
     fits = offset <= to - from && input.rank() == static_cast<int64_t>(sizes[i].size()) &&
            output.rank() == input.rank() && output.element_type() == input.element_type();
     for (size_t d = 0; fits && d < sizes[i].size(); ++d) {
-      fits = sizes[i][d] >= 0 && IsIndexType(plan->types[slice.from + d]) && IsIndexType(plan->types[slice.to + d]);
+      fits = sizes[i][d] >= 0 && IsInteger(plan->types[slice.from + d]) && IsInteger(plan->types[slice.to + d]);
     }
     plan->slices.push_back(slice);
     plan->slice_number.push_back(static_cast<int64_t>(i % each));

@@ -120,7 +120,7 @@ bool MakeStarts(CompiledComputationBuilder& b, int64_t first, absl::Span<const i
   }
   for (int64_t i = first; i < instruction.operand_count(); ++i) {
     const View& v = b.operand(i);
-    if (!IsIndexType(v.type()) || (!starts->vector && v.shape.rank() != 0) || v.type() != b.operand(first).type()) {
+    if (!IsInteger(v.type()) || (!starts->vector && v.shape.rank() != 0) || v.type() != b.operand(first).type()) {
       b.Fail("expected start indices to be integer scalars of one type");
       return false;
     }
@@ -195,19 +195,23 @@ void PreparePad(CompiledComputationBuilder& b) {
   int64_t to_offset = 0;
   int64_t from_offset = 0;
   for (int64_t d = 0; d < shape.rank(); ++d) {
-    const int64_t step = padding.interior(d) + 1;
+    // Nothing lies between the elements of a dimension with less than two.
+    const int64_t step = operand.shape.dim(d) <= 1 ? 1 : padding.interior(d) + 1;
     const int64_t low = padding.low(d);
     if (step < 1) {
       b.Fail("negative interior padding");
       return;
     }
-    const int64_t first = low >= 0 ? 0 : (-low + step - 1) / step;
-    const int64_t last = shape.dim(d) - 1 - low < 0 ? -1 : (shape.dim(d) - 1 - low) / step;
-    const int64_t count = std::max<int64_t>(0, std::min(last, operand.shape.dim(d) - 1) - first + 1);
-    counts.push_back(count);
-    to_strides.push_back(strides[d] * step);
-    to_offset += (low + first * step) * strides[d] * bytes;
-    from_offset += first * from_strides[d] * bytes;
+    // The elements of the operand that are in the result: low and high padding may be large numbers that cancel.
+    using Wide = __int128;
+    const Wide first = low >= 0 ? Wide{0} : (-Wide{low} + step - 1) / step;
+    const Wide last = Wide{shape.dim(d)} - 1 - low < 0 ? Wide{-1} : (Wide{shape.dim(d)} - 1 - low) / step;
+    const Wide count = std::min<Wide>(last, operand.shape.dim(d) - 1) - first + 1;
+    counts.push_back(count <= 0 ? 0 : static_cast<int64_t>(count));
+    if (count <= 0) continue;
+    to_strides.push_back(count == 1 ? 0 : strides[d] * step);
+    to_offset += static_cast<int64_t>(low + first * step) * strides[d] * bytes;
+    from_offset += static_cast<int64_t>(first) * from_strides[d] * bytes;
   }
   auto plan = std::make_unique<PartsPlan>();
   const int64_t total = shape.element_count();
@@ -232,7 +236,7 @@ void PrepareIota(CompiledComputationBuilder& b) {
   auto plan = std::make_unique<IotaPlan>();
   plan->convert = *convert;
   plan->bytes = BytesOf(shape.element_type());
-  plan->count = shape.dim(dim);
+  plan->count = shape.element_count() == 0 ? 0 : shape.dim(dim);
   // Computes the numbers along one line; the result is a broadcast view.
   constexpr int64_t kPrecomputed = 1 << 16;
   const Shape line = b.program_shapes().Array(shape.element_type(), {plan->count});

@@ -11,7 +11,7 @@ bool IndexedWindows::Init(const IndexedDims& dims, absl::Span<const int64_t> arr
   const int64_t windows_rank = static_cast<int64_t>(windows_dims.size());
   const int64_t indices_rank = indices.shape.rank();
   index_type = indices.type();
-  if (!IsIndexType(index_type) || dims.index_vector_dim < 0 || dims.index_vector_dim > indices_rank) return false;
+  if (!IsInteger(index_type) || dims.index_vector_dim < 0 || dims.index_vector_dim > indices_rank) return false;
   const Dims index_strides = StridesOf(indices);
 
   // Window dimensions, in the order of the array's dimensions.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/builder/applied_function.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/exact/builder/kernels.h"
 #include "interp/exact/builder/program_builder.h"
@@ -153,9 +154,8 @@ void RunScatter(const ThunkParams* plan, const std::byte* const* in, std::byte* 
 void PrepareScatter(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   const size_t count = static_cast<size_t>(instruction.operand_count()) / 2;
-  const ScalarFunction* function = b.program().FunctionOf(instruction.computation_attr(Attr::kToApply));
-  if (function == nullptr || instruction.operand_count() % 2 != 1 || function->parameter_count() != 2 * count ||
-      function->result_count() != count) {
+  const ScalarFunction* function = AccumulatingFunction(b, Attr::kToApply, count);
+  if (function == nullptr || instruction.operand_count() % 2 != 1) {
     b.FailMismatch("operands, indices and as many updates, and an update computation of two elements of each operand");
     return;
   }
@@ -175,9 +175,7 @@ void PrepareScatter(CompiledComputationBuilder& b) {
     views[k] = b.MakeDense(views[k]);
     const View& update = views[count + 1 + k];
     const ElementType type = views[k].type();
-    if (views[k].dims() != input_dims || update.dims() != views[count + 1].dims() || update.type() != type ||
-        function->parameter_type(k) != type || function->parameter_type(count + k) != type ||
-        function->result_type(k) != type) {
+    if (views[k].dims() != input_dims || update.dims() != views[count + 1].dims() || update.type() != type) {
       b.FailMismatch(
           "operands, indices and as many updates, and an update computation of two elements of each operand");
       return;

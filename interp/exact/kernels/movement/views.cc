@@ -9,10 +9,12 @@
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/exact/builder/kernels.h"
 #include "interp/exact/builder/program_builder.h"
+#include "interp/exact/kernels/movement/tiled_bitcast.h"
 #include "interp/exact/kernels/reshape_view.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
 #include "ir/types/float_types.h"
+#include "ir/types/tiled_layout.h"
 
 namespace hlokit::interp {
 namespace {
@@ -194,9 +196,14 @@ void PrepareBitcast(CompiledComputationBuilder& b) {
   const Shape result = b.shape();
   const int from_bits = BitsOf(view.type());
   const int to_bits = BitsOf(result.element_type());
+  const bool tiled = HasTiles(operand.shape()) || HasTiles(result);
   const bool default_layouts = HasDefaultLayout(operand.shape()) && HasDefaultLayout(result);
   const bool byte_each = b.program().options().mixed_precision == MixedPrecisionMode::kReinterpret &&
                          from_bits != to_bits && std::min(from_bits, to_bits) < 8;
+  if (tiled || (!default_layouts && from_bits != to_bits)) {
+    EmitTiledBitcast(b, view, operand.shape());
+    return;
+  }
   if (default_layouts && (byte_each || view.type() == result.element_type()) &&
       view.count() * BytesOf(view.type()) > result.element_count() * BytesOf(result.element_type())) {
     // For padded or overlapping memory: the leading part.
@@ -228,9 +235,9 @@ void PrepareBitcast(CompiledComputationBuilder& b) {
   physical.shape = shapes.Array(view.type(), from_dims);
   physical.strides = b.NewStrides(from_strides, from_dims);
   if (view.type() != result.element_type()) {
-    // Types of equal width are converted in place; others require default layouts.
-    if (BitsOf(view.type()) != BitsOf(result.element_type()) || BitsOf(view.type()) < 8) {
-      b.Fail("unsupported: bitcast to another element width with layouts");
+    // Types of equal width are converted in place.
+    if (BitsOf(view.type()) < 8) {
+      b.Fail("unsupported: bitcast to another element width below a byte with layouts");
       return;
     }
     physical.shape = shapes.Array(result.element_type(), from_dims);

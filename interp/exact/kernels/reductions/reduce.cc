@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/builder/applied_function.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/exact/builder/kernels.h"
 #include "interp/exact/builder/program_builder.h"
@@ -322,9 +323,8 @@ void RunFillInitial(const ThunkParams* plan, const std::byte* const* in, std::by
 void PrepareReduce(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   const size_t count = static_cast<size_t>(instruction.operand_count()) / 2;
-  const ScalarFunction* function = b.program().FunctionOf(instruction.computation_attr(Attr::kToApply));
-  if (function == nullptr || count == 0 || instruction.operand_count() % 2 != 0 ||
-      function->parameter_count() != 2 * count || function->result_count() != count) {
+  const ScalarFunction* function = AccumulatingFunction(b, Attr::kToApply, count);
+  if (function == nullptr || count == 0 || instruction.operand_count() % 2 != 0) {
     b.FailMismatch("arrays of one shape, a scalar initial value for each, and a reducer of two elements of each");
     return;
   }
@@ -342,8 +342,7 @@ void PrepareReduce(CompiledComputationBuilder& b) {
   }
   for (size_t k = 0; k < count; ++k) {
     if (views[k].dims() != input_dims || views[count + k].shape.rank() != 0 ||
-        function->result_type(k) != views[k].type() || function->parameter_type(k) != views[k].type() ||
-        function->parameter_type(count + k) != views[k].type() || views[count + k].type() != views[k].type()) {
+        views[count + k].type() != views[k].type()) {
       b.FailMismatch("arrays of one shape, a scalar initial value for each, and a reducer of two elements of each");
       return;
     }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/builder/applied_function.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/exact/builder/kernels.h"
 #include "interp/exact/builder/program_builder.h"
@@ -291,9 +292,8 @@ std::unique_ptr<CumulativePlan> MakeCumulative(const ReduceWindowPlan& p, const 
 void PrepareReduceWindow(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   const size_t count = static_cast<size_t>(instruction.operand_count()) / 2;
-  const ScalarFunction* function = b.program().FunctionOf(instruction.computation_attr(Attr::kToApply));
-  if (function == nullptr || count == 0 || instruction.operand_count() % 2 != 0 ||
-      function->parameter_count() != 2 * count || function->result_count() != count) {
+  const ScalarFunction* function = AccumulatingFunction(b, Attr::kToApply, count);
+  if (function == nullptr || count == 0 || instruction.operand_count() % 2 != 0) {
     b.FailMismatch("arrays, a scalar initial value for each, and a reducer of two elements of each");
     return;
   }
@@ -306,13 +306,13 @@ void PrepareReduceWindow(CompiledComputationBuilder& b) {
   AppendLeaves(b.shape(), &results);
   const absl::Span<const int64_t> dims = views[0].dims();
   const WindowView window = WindowView::Of(instruction);
+  bool small = true;
   bool fits = results.size() == count && window.ok();
   for (size_t k = 0; fits && k < count; ++k) {
     const ElementType type = views[k].type();
     fits = views[k].dims() == dims && views[count + k].shape.rank() == 0 && views[count + k].type() == type &&
-           function->parameter_type(k) == type && function->parameter_type(count + k) == type &&
-           function->result_type(k) == type && results[k].element_type() == type &&
-           results[k].rank() == static_cast<int64_t>(dims.size()) && results[k].dims() == results[0].dims();
+           results[k].element_type() == type && results[k].rank() == static_cast<int64_t>(dims.size()) &&
+           results[k].dims() == results[0].dims();
     plan->strides.push_back(StridesOf(views[k]));
     plan->bytes.push_back(BytesOf(type));
   }
@@ -323,7 +323,8 @@ void PrepareReduceWindow(CompiledComputationBuilder& b) {
     if (window.rank() != 0) axis.window = window[static_cast<int64_t>(d)];
     axis.input = dims[d];
     axis.output = results[0].dim(static_cast<int64_t>(d));
-    fits = axis.Valid();
+    axis.Normalize();
+    small = small && axis.Valid();
     plan->axes.push_back(axis);
   }
   if (!fits) {
@@ -332,6 +333,10 @@ void PrepareReduceWindow(CompiledComputationBuilder& b) {
   }
   if (results[0].element_count() == 0) {
     b.Emit(RunNothing, nullptr, views);
+    return;
+  }
+  if (!small) {
+    b.Fail("the window is too large");
     return;
   }
   if (count == 1) {

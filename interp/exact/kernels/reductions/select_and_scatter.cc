@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/builder/applied_function.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/exact/builder/kernels.h"
 #include "interp/exact/builder/program_builder.h"
@@ -143,16 +144,14 @@ void PrepareSelectAndScatter(CompiledComputationBuilder& b) {
   const View views[] = {b.operand(0), b.operand(1), b.operand(2)};
   const Shape shape = b.shape();
   auto plan = std::make_unique<SelectAndScatterPlan>();
-  plan->select = b.program().FunctionOf(instruction.computation_attr(Attr::kSelect));
-  plan->scatter = b.program().FunctionOf(instruction.computation_attr(Attr::kScatter));
   const ElementType type = shape.element_type();
+  plan->select =
+      b.program().FunctionOf(instruction.computation_attr(Attr::kSelect), {{type, type}}, {{ElementType::kPred}});
+  plan->scatter = AccumulatingFunction(b, Attr::kScatter, 1);
   const WindowView window = WindowView::Of(instruction);
   const int64_t rank = shape.rank();
-  const auto is_binary = [&](const ScalarFunction* f, ElementType result) {
-    return f != nullptr && f->parameter_count() == 2 && f->result_count() == 1 && f->parameter_type(0) == type &&
-           f->parameter_type(1) == type && f->result_type(0) == result;
-  };
-  bool fits = is_binary(plan->select, ElementType::kPred) && is_binary(plan->scatter, type) && window.ok() &&
+  bool small = true;
+  bool fits = plan->select != nullptr && plan->scatter != nullptr && window.ok() &&
               (window.rank() == rank || window.rank() == 0) && views[0].dims() == shape.dims() &&
               views[1].shape.rank() == rank && views[2].shape.rank() == 0;
   for (const View& v : views) fits = fits && v.type() == type;
@@ -161,11 +160,16 @@ void PrepareSelectAndScatter(CompiledComputationBuilder& b) {
     if (window.rank() != 0) axis.window = window[d];
     axis.input = shape.dim(d);
     axis.output = views[1].shape.dim(d);
-    fits = axis.Valid();
+    axis.Normalize();
+    small = small && axis.Valid();
     plan->axes.push_back(axis);
   }
   if (!fits) {
     b.FailMismatch("a window for each dimension of operand 0, and functions of two elements of its type");
+    return;
+  }
+  if (!small) {
+    b.Fail("the window is too large");
     return;
   }
   plan->bytes = BytesOf(type);

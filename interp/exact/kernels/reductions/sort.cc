@@ -272,18 +272,18 @@ void PrepareSort(CompiledComputationBuilder& b) {
   const size_t count = static_cast<size_t>(instruction.operand_count());
   const absl::Span<const int64_t> dimensions = instruction.list_attr(Attr::kDimensions);
   auto plan = std::make_unique<SortPlan>();
-  plan->function = b.program().FunctionOf(instruction.computation_attr(Attr::kToApply));
   plan->count = count;
   std::vector<View> views;
-  for (size_t k = 0; k < count; ++k) views.push_back(b.operand(static_cast<int64_t>(k)));
-  const absl::Span<const int64_t> dims = views[0].dims();
-  bool fits = plan->function != nullptr && plan->function->parameter_count() == 2 * count &&
-              plan->function->result_count() == 1 && plan->function->result_type(0) == ElementType::kPred &&
-              dimensions.size() == 1 && dimensions[0] >= 0 && dimensions[0] < static_cast<int64_t>(dims.size());
-  for (size_t k = 0; fits && k < count; ++k) {
-    fits = views[k].dims() == dims && plan->function->parameter_type(2 * k) == views[k].type() &&
-           plan->function->parameter_type(2 * k + 1) == views[k].type();
+  std::vector<ElementType> types;  // two elements of each operand
+  for (size_t k = 0; k < count; ++k) {
+    views.push_back(b.operand(static_cast<int64_t>(k)));
+    types.insert(types.end(), 2, views[k].type());
   }
+  plan->function = b.program().FunctionOf(instruction.computation_attr(Attr::kToApply), types, {{ElementType::kPred}});
+  const absl::Span<const int64_t> dims = views[0].dims();
+  bool fits = plan->function != nullptr && dimensions.size() == 1 && dimensions[0] >= 0 &&
+              dimensions[0] < static_cast<int64_t>(dims.size());
+  for (size_t k = 0; fits && k < count; ++k) fits = views[k].dims() == dims;
   if (!fits) {
     b.FailMismatch("operands of one shape, a dimension in range and a comparison of two elements of each operand");
     return;
