@@ -20,5 +20,6 @@ PYBIND11_MODULE(_hlokit, m) {
   hlokit::python::BindView(m);
   hlokit::python::BindExecutable(m);
   hlokit::python::BindTracer(m);
+  hlokit::python::BindTorchSession(m);
   hlokit::python::BindTracerProfile(m);
 }

@@ -142,7 +142,7 @@ Attempt TorchRecorder::Try(PyObject* function, PyObject* args, PyObject* kwargs,
   }
   if (session == nullptr) return Untranslated("no argument is a lazy tensor");
   std::optional<ScopedUserFrame> frame;
-  if (session->options().debug) frame.emplace();
+  if (RecordsLines(session->options())) frame.emplace();
   const lazy::DeviceGuard guard(device);
   const lazy::NoGradGuard no_grad;
   if (!converter.Finish()) return Untranslated(converter.reason());

@@ -70,6 +70,11 @@ class TorchRecorder {
   PyObject* untranslated_ = nullptr;
 };
 
+// Returns whether something shows the lines of the program: the graphs, or PT_XLA_DEBUG and XLA_SAVE_TENSORS_FILE.
+inline bool RecordsLines(const lazy::TracerOptions& options) {
+  return options.debug || options.debug_level > 0 || options.auto_analysis || !options.save_graphs_file.empty();
+}
+
 // ---- torch_arguments.cc ----
 // Converts arguments of a call. What it does not convert is reported by Failed().
 class ArgumentConverter {

@@ -17,6 +17,7 @@
 #include "ir/text/printer.h"
 #include "python/binding/bindings.h"
 #include "python/binding/handles.h"
+#include "python/binding/interrupt.h"
 #include "python/binding/torch_recorder.h"
 #include "python/binding/torch_tensor.h"
 #include "tracer/autograd/node.h"
@@ -63,6 +64,7 @@ TracerPtr NewSession(int devices, const std::string& pipeline, bool debug, bool 
   options.client.evaluator.num_threads = num_threads;
   if (pipeline != "default") options.client.pipeline = pipeline;  // that of the engine
   options.client.keep_lowered = true;
+  options.client.evaluator.cancel = &CancelExecutions();
   options.client.defer_executions = fake;
   options.debug = options.debug || debug;
   options.explain_recompiles = true;
@@ -126,13 +128,14 @@ py::array Fetch(py::handle object, bool keep) {
   const LazyTensorObject& lazy = LazyOf(object);
   const lazy::Tensor tensor = lazy.tensor;
   std::optional<ScopedUserFrame> frame;
-  if (lazy.session->options().debug) frame.emplace();
+  if (RecordsLines(lazy.session->options())) frame.emplace();
   lazy::RefreshView(tensor);
   absl::StatusOr<Literal> value = Literal();
   {
-    const py::gil_scoped_release release;
+    const InterruptibleSection section;
     value = keep ? tensor.ItemLiteral() : tensor.ToLiteral();
   }
+  CheckInterrupt(*lazy.session);
   auto* owned = new Literal(ValueOrThrow(std::move(value), "RunError"));
   const py::capsule owner(owned, [](void* data) { delete static_cast<Literal*>(data); });
   return py::array(py::dtype::of<uint8_t>(), {static_cast<py::ssize_t>(owned->size_bytes())}, {1},
@@ -160,16 +163,17 @@ void Write(py::handle target, py::handle value) {
 void MarkStep(const TracerPtr& session, int ordinal, bool wait, const std::string& reason) {
   lazy::DeviceState& device = DeviceOf(session, ordinal);
   std::optional<ScopedUserFrame> frame;
-  if (session->options().debug) frame.emplace();
+  if (RecordsLines(session->options())) frame.emplace();
   absl::Status status;
   {
-    const py::gil_scoped_release release;
+    const InterruptibleSection section;
     const lazy::DeviceGuard guard(&device);
     std::optional<lazy::ScopedSyncReason> cause;
     if (reason == "loader") cause.emplace(lazy::SyncReason::kLoaderStep);
     if (reason == "trace") cause.emplace(lazy::SyncReason::kStepTrace);
     status = session->MarkStep(&device, wait);
   }
+  CheckInterrupt(*session);
   if (!status.ok()) session->ClearStatus();
   Check(status);
 }
@@ -424,9 +428,10 @@ void BindSession(py::module_& m) {
             lazy::DeviceState& device = DeviceOf(s, ordinal);
             absl::Status status;
             {
-              const py::gil_scoped_release release;
+              const InterruptibleSection section;
               status = s->Wait(&device);
             }
+            CheckInterrupt(*s);
             Check(status);
           },
           py::arg("ordinal"))
@@ -508,9 +513,10 @@ void BindSession(py::module_& m) {
             lazy::DeviceState& device = DeviceOf(s, ordinal);
             absl::StatusOr<std::vector<std::string>> payloads = std::vector<std::string>();
             {
-              const py::gil_scoped_release release;
+              const InterruptibleSection section;
               payloads = lazy::Rendezvous(&device, tag, payload);
             }
+            CheckInterrupt(*s);
             py::list result;
             for (const std::string& p : ValueOrThrow(std::move(payloads), "RunError")) result.append(py::bytes(p));
             return result;

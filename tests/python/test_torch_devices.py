@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of hlokit.torch on several devices, which are threads: what they share."""
+"""Programs of hlokit.torch on several devices, which are threads: what they share, and how they end."""
 
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
 import threading
 
 import pytest
@@ -101,3 +107,69 @@ def test_a_thread_that_uses_the_device_of_another_ends_with_an_error():
 
         with pytest.raises(RuntimeError, match="xla:0 is the device of another thread of spawn..; that of this one is xla:1"):
             ht.spawn(run, nprocs=2)
+
+
+def test_programs_of_devices_may_differ_between_collectives():
+    def run(index):
+        value = torch.full((2,), index + 1.0).to(xm.xla_device())
+        if index == 0:
+            value = torch.sin(value) * 0 + 10
+        total = xm.all_reduce("sum", torch.nn.functional.pad(value, (2 * index, 2 - 2 * index)))
+        xm.mark_step()
+        return total.cpu().tolist()
+
+    assert answers_of(run, 2) == [[10, 10, 2, 2]] * 2
+
+
+LOOPS = {
+    "an execution": """
+        x = torch.ones(1200, 1200).to(ht.device())
+        y = x
+        for _ in range(400):
+            y = torch.tanh(y @ x)
+        print("ready", flush=True)
+        y.sum().item()
+    """,
+    "threads": """
+        def run(index):
+            x = torch.ones(600, 600).to(xm.xla_device())
+            if index == 0:
+                print("ready", flush=True)
+            for _ in range(100000):
+                x = torch.tanh(x @ x)
+                xm.mark_step()
+                x.sum().item()
+        ht.spawn(run, nprocs=2)
+    """,
+    "a collective": """
+        def run(index):
+            if index == 0:
+                value = xm.all_reduce("sum", torch.ones(2).to(xm.xla_device()))
+                xm.mark_step()
+                print("ready", flush=True)
+                value.sum().item()
+            else:
+                xm.rendezvous("late")
+        ht.spawn(run, nprocs=2)
+    """,
+}
+
+
+@pytest.mark.parametrize("where", LOOPS)
+def test_an_interrupt_ends(where, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("import time, torch, hlokit.torch as ht\nimport hlokit.torch.xla_model as xm\ntry:\n"
+                       + textwrap.indent(textwrap.dedent(LOOPS[where]), "    ")
+                       + "\nexcept KeyboardInterrupt:\n    print('interrupted', flush=True)\n"
+                       + "    print((torch.ones(2).to(ht.device()) + 1).cpu().tolist())\n")
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
+    process = subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env=environment, cwd=pathlib.Path(tmp_path))
+    try:
+        assert process.stdout.readline() == "ready\n"
+        threading.Event().wait(0.3)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=40)
+    finally:
+        process.kill()
+    assert (out, process.returncode) == ("interrupted\n[2.0, 2.0]\n", 0), err

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch/XLA's users rely on besides ops."""
+"""What PyTorch/XLA's users rely on besides ops: generators, checkpoints, loaders, saved states, lines of the program."""
 
 import os
 import re
 import subprocess
 import sys
+import time
 import warnings
 
 import pytest
@@ -14,6 +15,7 @@ torch = pytest.importorskip("torch", reason="python3-torch is not installed")
 import torch.utils.checkpoint  # noqa: E402
 
 import hlokit.torch as ht  # noqa: E402
+import hlokit.torch.checkpoint  # noqa: E402
 import hlokit.torch.xla_model as xm  # noqa: E402
 
 
@@ -77,12 +79,108 @@ def checkpointed(checkpoint, drop=0.5, **options):
 @pytest.mark.parametrize("form", ["hlokit", "torch", "torch, not reentrant"])
 def test_a_checkpoint_draws_the_same_mask_again(form):
     if form == "hlokit":
-        checkpoint, options = ht.checkpoint.checkpoint, {}
+        checkpoint, options = hlokit.torch.checkpoint.checkpoint, {}
     else:
         checkpoint, options = torch.utils.checkpoint.checkpoint, {"use_reentrant": "not" not in form}
     y, gradient, after = checkpointed(checkpoint, **options)
     assert torch.equal(y, gradient) and 800 < int((y == 0).sum()) < 1200
-    assert not torch.equal(after, torch.rand(5, device=ht.device()).cpu())
+    xm.set_rng_state(101)
+    without = checkpointed(lambda fn, x: fn(x))
+    xm.set_rng_state(101)
+    again = checkpointed(checkpoint, **options)
+    assert all(torch.equal(a, b) for a, b in zip(again, without))  # later draws are those of a program without it
+
+
+def test_a_checkpoint_is_computed_again_and_takes_less_memory():
+    width, layers = 256, 6
+
+    def peak(wrap):
+        torch.manual_seed(0)
+        blocks = [torch.nn.Sequential(*[torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.GELU()) for _ in range(2)])
+                  for _ in range(layers)]
+        blocks = [b.to(ht.device()) for b in blocks]
+        x = torch.randn(512, width).to(ht.device()).requires_grad_()
+        xm.mark_step()
+        with ht.trace() as t:
+            y = x
+            for block in blocks:
+                y = wrap(block, y)
+            y.sum().backward()
+            xm.mark_step()
+        module = t.main_graph().module
+        gradients = [x.grad.cpu(), *(p.grad.cpu() for b in blocks for p in b.parameters())]
+        return module, gradients, len(module.find(opcode="dot")), len(module.find(opcode="opt-barrier"))
+
+    plain, expected, dots, barriers = peak(lambda block, y: block(y))
+    checked, found, more_dots, more_barriers = peak(hlokit.torch.checkpoint.checkpoint)
+    assert (barriers, more_barriers) == (0, layers) and more_dots > dots
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(found, expected))
+    assert checked.memory().peak_bytes < 0.8 * plain.memory().peak_bytes
+
+
+def test_a_barrier_keeps_values_and_identity():
+    a, b = torch.ones(3).to(ht.device()), torch.arange(3.0).to(ht.device())
+    view = b[1:]
+    xm.optimization_barrier_([a, b])
+    assert a.cpu().tolist() == [1, 1, 1] and b.cpu().tolist() == [0, 1, 2] and view.cpu().tolist() == [1, 2]
+
+
+class SlowBatches:
+    def __init__(self, count, seconds):
+        self.count, self.seconds = count, seconds
+
+    def __len__(self):
+        return self.count
+
+    def __iter__(self):
+        for i in range(self.count):
+            time.sleep(self.seconds)
+            yield torch.full((4, 8), float(i))
+
+
+def test_the_time_of_a_loader_is_seen():
+    seconds = 0.05
+    layer = torch.nn.Linear(8, 8).to(ht.device())
+    ht.metrics.clear_all()
+    with ht.trace() as t:
+        for batch in ht.MpDeviceLoader(SlowBatches(8, seconds), ht.device()):
+            layer(batch).sum()
+    batches, total = ht.metrics.metric_data("LoaderBatchTime")
+    assert batches >= 8 and total > 8 * seconds * 1e9
+    waits, waited = ht.metrics.metric_data("LoaderWaitTime")
+    assert waits >= 8 and waited > 4 * seconds * 1e9
+    document = t.simulate("v4").document()
+    assert document["steps"]["mean_us"] > 0.8e6 * seconds
+
+
+def test_a_starved_program_is_told_so(tmp_path):
+    program = tmp_path / "starved.py"
+    program.write_text("""
+import time, torch, hlokit.torch as ht
+def batches():
+    for i in range(24):
+        time.sleep(0.02)
+        yield torch.ones(2)
+for batch in ht.MpDeviceLoader(batches(), ht.device()):
+    batch + 1
+""")
+    result = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True,
+                            env=dict(os.environ, PT_XLA_DEBUG="1", PYTHONPATH=os.pathsep.join(sys.path)))
+    assert "LoaderWaitTime too long" in result.stderr
+
+
+def test_pending_values_are_saved_by_one_program(tmp_path):
+    layer = torch.nn.Sequential(*[torch.nn.Linear(4, 4) for _ in range(10)]).to(ht.device())
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.mul_(2.0)
+    expected = {name: value.clone() for name, value in layer.state_dict().items()}
+    ht.metrics.clear_all()
+    xm.save({"model": layer.state_dict(), "step": 3, "more": [(torch.ones(1).to(ht.device()) + 1,)]}, tmp_path / "state.pt")
+    assert ht.metrics.counter_value("UncachedCompile") == 1
+    state = torch.load(tmp_path / "state.pt")
+    assert state["step"] == 3 and state["more"][0][0].item() == 2
+    assert all(torch.equal(value, expected[name].cpu()) for name, value in state["model"].items())
 
 
 @pytest.mark.parametrize("debug", [True, False])

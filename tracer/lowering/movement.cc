@@ -56,6 +56,20 @@ void View(LoweringContext& n) { n.Return(Reshape(n.in(0), n.ints(1))); }
 void Expand(LoweringContext& n) { n.Return(BroadcastTo(n.in(0), n.ints(1))); }
 void Permute(LoweringContext& n) { n.Return(Transpose(n.in(0), n.ints(1))); }
 
+// operands -> the same, of which no pass sees that they are
+void OptimizationBarrier(LoweringContext& n) {
+  XlaEmitter& e = n.emitter();
+  std::vector<InstructionId> ids;
+  for (const XlaOp& operand : n.list(0)) {
+    if (!operand.ok()) return;
+    ids.push_back(operand.id());
+  }
+  const XlaOp all = e.Take(e.builder().Add(Opcode::kTuple, ids, {}));
+  if (!all.ok()) return;
+  const XlaOp barrier = e.Take(e.builder().Add(Opcode::kOptimizationBarrier, {all.id()}, {}));
+  for (size_t i = 0; i < ids.size(); ++i) n.Return(Element(barrier, static_cast<int64_t>(i)));
+}
+
 void GenericSlice(LoweringContext& n) {
   const Dims starts = n.ints(1), sizes = n.ints(2);
   DimVector limits;

@@ -212,14 +212,27 @@ Tensor DeviceState::NewTensor(std::shared_ptr<runtime::DeviceBuffer> buffer, Sha
   return Tensor(new TensorImpl(std::move(data)));
 }
 
+void DeviceState::BeginSeed() {
+  if (running_seed_epoch_ == graph_.epoch() && running_seed_.valid()) return;
+  SeedBuffer();
+  running_seed_ = ValueOf(seed_tensor_.impl()->data.get());
+  running_seed_epoch_ = graph_.epoch();
+}
+
+Tensor DeviceState::RunningSeed() {
+  BeginSeed();
+  return NewTensor(running_seed_);
+}
+
+void DeviceState::SetRunningSeed(const Tensor& seed) {
+  BeginSeed();
+  running_seed_ = ValueOf(seed.impl()->data.get());
+}
+
 NodeOutput DeviceState::NextSeed() {
   // The first draw uses the seed, each further one of the step b + k * seed.
   constexpr int64_t kMultiplier = 214013, kIncrement = 2531011;
-  if (running_seed_epoch_ != graph_.epoch() || !running_seed_.valid()) {
-    SeedBuffer();
-    running_seed_ = ValueOf(seed_tensor_.impl()->data.get());
-    running_seed_epoch_ = graph_.epoch();
-  }
+  BeginSeed();
   const NodeOutput seed = running_seed_;
   ArgEncoder two;
   two.Operand();

@@ -70,6 +70,10 @@ class DeviceState {
   // Returns the value of the step's seed if this step had a random op, else null.
   std::shared_ptr<runtime::DeviceBuffer> UsedSeedBuffer() const;
   void SetSeed(int64_t seed);
+  // The seed of the next random op as a value, and a value to be used as it: draws are repeated by setting the seed
+  // that they began with.
+  Tensor RunningSeed();
+  void SetRunningSeed(const Tensor& seed);
   // Returns the seed that the next step starts from.
   int64_t seed() const { return seed_; }
   void NextStepSeed();
@@ -123,6 +127,8 @@ class DeviceState {
     }
   };
   void WarnOfPendingNodes();
+  // Makes running_seed_ one of the current graph.
+  void BeginSeed();
   // Sets the scope and the source line of a node that is recorded now, with options that ask for these.
   void SetSource(NodeRecord* node);
   // Returns the number of the current frame, from 1; 0: none.

@@ -29,6 +29,21 @@ void HostRendezvous::NextSession() {
   open_.clear();
 }
 
+bool HostRendezvous::Wait(std::unique_lock<std::mutex>& lock, const Round& round) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kPoll(100);
+  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                      std::chrono::duration<double>(std::min(timeout_seconds_, 1e9)));
+  const auto over = [&] { return round.arrived == devices_ || ReasonToEnd(round) != nullptr; };
+  while (!over()) {
+    const auto now = Clock::now();
+    if (now >= end) return false;
+    if (cancel_ != nullptr && cancel_->load(std::memory_order_relaxed)) return true;
+    changed_.wait_until(lock, cancel_ == nullptr ? end : std::min(end, now + kPoll), over);
+  }
+  return true;
+}
+
 absl::StatusOr<std::vector<std::string>> HostRendezvous::Meet(size_t device, std::string_view tag,
                                                               std::string payload) {
   std::unique_lock<std::mutex> lock(mutex_);
@@ -46,13 +61,12 @@ absl::StatusOr<std::vector<std::string>> HostRendezvous::Meet(size_t device, std
   if (++round->arrived == devices_) {
     open_.erase(open_.find(tag));  // the tag may be used again
     changed_.notify_all();
-  } else if (!changed_.wait_for(lock, std::chrono::duration<double>(timeout_seconds_),
-                                [&] { return round->arrived == devices_ || ReasonToEnd(*round) != nullptr; }) ||
-             round->arrived != devices_) {
+  } else if (const bool in_time = Wait(lock, *round); !in_time || round->arrived != devices_) {
     const std::string* const why = ReasonToEnd(*round);
     round->payloads[device].reset();
     --round->arrived;
     if (why != nullptr) return absl::AbortedError(*why);
+    if (in_time) return absl::CancelledError(StrCat("canceled while it waited at `", std::string(tag), "`"));
     std::string missing;
     for (size_t d = 0; d < devices_; ++d) {
       if (d != device && !round->payloads[d].has_value())

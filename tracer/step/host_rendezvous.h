@@ -3,6 +3,7 @@
 #ifndef HLOKIT_TRACER_STEP_HOST_RENDEZVOUS_H_
 #define HLOKIT_TRACER_STEP_HOST_RENDEZVOUS_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <map>
@@ -19,9 +20,10 @@ namespace hlokit::lazy {
 
 class HostRendezvous {
  public:
-  // A device that waits longer than `timeout_seconds` gets an error.
-  HostRendezvous(size_t devices, double timeout_seconds)
-      : left_(devices), devices_(devices), timeout_seconds_(timeout_seconds) {}
+  // A device that waits longer than `timeout_seconds` gets an error, and so does one that waits while `cancel`, if not
+  // null, is true.
+  HostRendezvous(size_t devices, double timeout_seconds, const std::atomic<bool>* cancel = nullptr)
+      : left_(devices), devices_(devices), timeout_seconds_(timeout_seconds), cancel_(cancel) {}
 
   // Waits until all devices have arrived with `tag`, and returns their payloads by device. Returns an ABORTED error if
   // one of them left.
@@ -39,6 +41,8 @@ class HostRendezvous {
 
   // Returns why a device that the round waits for does not arrive; null if each still can.
   const std::string* ReasonToEnd(const Round& round) const;
+  // Waits until the round is complete, ends, or is canceled. Returns false if the time is over.
+  bool Wait(std::unique_lock<std::mutex>& lock, const Round& round);
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -46,6 +50,7 @@ class HostRendezvous {
   std::vector<std::optional<std::string>> left_;                     // the reasons, by device
   const size_t devices_;
   const double timeout_seconds_;
+  const std::atomic<bool>* const cancel_;
 };
 
 }  // namespace hlokit::lazy

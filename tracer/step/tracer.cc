@@ -49,7 +49,8 @@ Tracer::Tracer(const TracerOptions& options)
     devices_.push_back(std::make_unique<DeviceState>(this, device.get()));
   }
   statuses_.resize(devices_.size());
-  host_rendezvous_ = std::make_unique<HostRendezvous>(devices_.size(), options_.client.collective_timeout_seconds);
+  host_rendezvous_ = std::make_unique<HostRendezvous>(devices_.size(), options_.client.collective_timeout_seconds,
+                                                      options_.client.evaluator.cancel);
 }
 
 Tracer::~Tracer() {

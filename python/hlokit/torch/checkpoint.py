@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Activation checkpointing, with the name of torch_xla.utils.checkpoint.
 
-The backward pass computes a part of the model again, and random ops draw what they drew in the forward pass. The compiler
-merges the two where it sees that they are equal, so that memory is not saved.
+The backward pass computes a part of the model again instead of keeping its values. A barrier keeps the compiler from
+merging that with the forward pass, and random ops draw what they drew there.
 """
 
 import contextlib
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
 import torch.utils.checkpoint
@@ -17,33 +17,27 @@ from . import _session
 from ._tensor import XlaTensor
 
 
-def _begin_draws(ordinal: int) -> int:
-    """Starts a sequence of draws of a device, and returns its seed, with which it can be drawn again."""
-    session = _session.current()
-    seed = (int(session.seed(ordinal)) * 6364136223846793005 + 1442695040888963407) % (1 << 63)
-    session.set_seed(ordinal, seed)
-    return seed
-
-
 @contextlib.contextmanager
-def _drawn_again(seeds: Dict[int, int]) -> Iterator[None]:
-    """Draws in the block what was drawn with these seeds, by ordinal of the device."""
-    after = {ordinal: _begin_draws(ordinal) for ordinal in seeds}
-    for ordinal, seed in seeds.items():
-        _session.current().set_seed(ordinal, seed)
+def _seeds(states: Dict[int, Any]) -> Iterator[None]:
+    """Sets the seeds of devices, by ordinal, for the block."""
+    session = _session.current()
+    before = [_hlokit._lazy_seed(session, ordinal) for ordinal in states]
+    for state in states.values():
+        _hlokit._lazy_set_seed(state)
     try:
         yield
     finally:
-        for ordinal, seed in after.items():
-            _session.current().set_seed(ordinal, seed)
+        for state in before:
+            _hlokit._lazy_set_seed(state)
 
 
 class _Checkpoint(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, function: Callable[..., Any], preserve: bool, *args: Any) -> Any:
+        session = _session.current()
         ctx.function, ctx.preserve, ctx.args = function, preserve, list(args)
         ordinals = sorted({_hlokit._lazy_ordinal(t._lazy) for t in args if isinstance(t, XlaTensor)})
-        ctx.seeds = {ordinal: _begin_draws(ordinal) for ordinal in ordinals} if preserve else {}
+        ctx.seeds = {ordinal: _hlokit._lazy_seed(session, ordinal) for ordinal in ordinals} if preserve else {}
         ctx.host_state = torch.get_rng_state() if preserve else None
         ctx.places = [i for i, value in enumerate(args) if isinstance(value, torch.Tensor)]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
@@ -56,18 +50,23 @@ class _Checkpoint(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Optional[torch.Tensor]) -> Any:
         needs = ctx.needs_input_grad[2:]
         values = [v.detach() for v in ctx.saved_tensors]
+        # The inputs wait for the gradients: what is computed of them is not computed before.
+        hidden: List[Any] = [*values, *gradients]
+        lazy = [i for i, v in enumerate(hidden) if isinstance(v, XlaTensor)]
+        for i, result in zip(lazy, _hlokit._lazy_barrier([hidden[i]._lazy for i in lazy])):
+            hidden[i] = _hlokit._torch_wrap(result)
         args = list(ctx.args)
-        for place, value in zip(ctx.places, values):
+        for place, value in zip(ctx.places, hidden):
             args[place] = value.requires_grad_(needs[place]) if value.is_floating_point() or value.is_complex() else value
         with contextlib.ExitStack() as stack:
-            stack.enter_context(_drawn_again(ctx.seeds))
+            stack.enter_context(_seeds(ctx.seeds))
             if ctx.preserve:
                 stack.callback(torch.set_rng_state, torch.get_rng_state())
                 torch.set_rng_state(ctx.host_state)
             stack.enter_context(torch.enable_grad())
             outputs = ctx.function(*args)
         outputs = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
-        pairs = [(o, g) for o, g in zip(outputs, gradients) if isinstance(o, torch.Tensor) and o.requires_grad]
+        pairs = [(o, g) for o, g in zip(outputs, hidden[len(values) :]) if isinstance(o, torch.Tensor) and o.requires_grad]
         if not pairs:
             raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
         torch.autograd.backward([o for o, _ in pairs], [g for _, g in pairs])
@@ -110,11 +109,11 @@ class _DeviceModule:
 
     @staticmethod
     def get_rng_state(device: Any = None) -> Any:
-        return torch.tensor([_begin_draws(_session.ordinal_of(device))])
+        return _hlokit._torch_wrap(_hlokit._lazy_seed(_session.current(), _session.ordinal_of(device)))
 
     @staticmethod
     def set_rng_state(state: Any, device: Any = None) -> None:
-        _session.current().set_seed(_session.ordinal_of(device), int(state))
+        _hlokit._lazy_set_seed(state._lazy)
 
 
 def install() -> None:

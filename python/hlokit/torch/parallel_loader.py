@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loaders that upload batches ahead, with the names of torch_xla.distributed.parallel_loader."""
 
+import itertools
 import queue
 import threading
 from typing import Any, Iterable, Iterator, List, Optional, Sequence
 
+from hlokit import _hlokit
+
 from . import _session, xla_model
+
+_MADE, _SENT, _TAKEN = range(3)
 
 
 class MpDeviceLoader:
@@ -44,12 +49,35 @@ class MpDeviceLoader:
                     continue
             return False
 
+        session = _session.current()
+        start = _hlokit._new_flow()
+
+        def flow(number: int, point: int) -> int:
+            """Connects the spans of a batch in the threads."""
+            return start << 40 | number << 2 | point
+
+        with _hlokit._LoaderSpan(session, "StartLoader", "", None, start):
+            pass
+
         def load() -> None:
+            _hlokit._name_thread("loader.0")
             try:
-                for batch in self._loader:
-                    if not put((xla_model.send_cpu_data_to_device(batch, self._device), None)):
+                batches = iter(self._loader)
+                for number in itertools.count():
+                    # The next batch is begun when there is room for it.
+                    after = start if number < self._ahead else flow(number - self._ahead, _TAKEN)
+                    try:
+                        made = flow(number, _MADE)
+                        with _hlokit._LoaderSpan(session, "cpu_loader.next", "LoaderBatchTime", after, made, waits=True):
+                            batch = next(batches)
+                    except StopIteration:
+                        put(None)
                         return
-                put(None)
+                    sent = flow(number, _SENT)
+                    with _hlokit._LoaderSpan(session, "cpu_data_to_xla_device", "", made, sent):
+                        batch = xla_model.send_cpu_data_to_device(batch, self._device)
+                    if not put((batch, None)):
+                        return
             except BaseException as error:  # noqa: BLE001: raised where the program takes the batch
                 put((None, error))
 
@@ -62,7 +90,9 @@ class MpDeviceLoader:
             while True:
                 if count > 0 and count % self._batches_per_execution == 0:
                     self._mark_step()
-                item = ready.get()
+                sent, taken = flow(count, _SENT), flow(count, _TAKEN)
+                with _hlokit._LoaderSpan(session, "WaitForBatch", "LoaderWaitTime", sent, taken):
+                    item = ready.get()
                 if item is None:
                     if count % self._batches_per_execution != 0:
                         self._mark_step()

@@ -12,7 +12,7 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import torch
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_flatten, tree_map
 
 from hlokit import _hlokit
 
@@ -111,10 +111,15 @@ def wait_device_ops(devices: Sequence[Any] = ()) -> None:
 
 
 def unlazy(tensors: Sequence[torch.Tensor]) -> None:
-    """Computes the tensors."""
-    for tensor in tensors:
-        if isinstance(tensor, XlaTensor) and not _hlokit._lazy_session(tensor._lazy).fake:
-            _hlokit._lazy_fetch(tensor._lazy, False)
+    """Computes the tensors, those of one device by one program, and waits for them."""
+    _hlokit._lazy_compute([t._lazy for t in tensors if isinstance(t, XlaTensor) and not _hlokit._lazy_session(t._lazy).fake])
+
+
+def optimization_barrier_(tensors: Sequence[torch.Tensor]) -> None:
+    """Hides from the compiler what computes the tensors: what is computed of them again is not merged with what was
+    before. All of them are known before any is."""
+    for tensor, lazy in zip(tensors, _hlokit._lazy_barrier([_lazy(t) for t in tensors])):
+        _hlokit._lazy_write(tensor._lazy, lazy)  # type: ignore[attr-defined]
 
 
 # ---- random numbers ----
@@ -284,13 +289,19 @@ def send_cpu_data_to_device(datas: Any, device: Any, input_sharding: Any = None)
     return tree_map(send, datas)
 
 
-def _to_cpu(value: Any) -> Any:
+def _to_cpu(data: Any) -> Any:
+    """The data with tensors on the CPU, all of which one program computes."""
+    unlazy([t for t in tree_flatten(data)[0] if isinstance(t, XlaTensor)])
+    return _copied_to_cpu(data)
+
+
+def _copied_to_cpu(value: Any) -> Any:
     if isinstance(value, XlaTensor):
         return fetch(value)
     if isinstance(value, dict):
-        return type(value)((k, _to_cpu(v)) for k, v in value.items())
+        return type(value)((k, _copied_to_cpu(v)) for k, v in value.items())
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-        return type(value)(_to_cpu(v) for v in value)
+        return type(value)(_copied_to_cpu(v) for v in value)
     return tree_map(lambda v: fetch(v) if isinstance(v, XlaTensor) else v, value)
 
 

@@ -2,11 +2,14 @@
 """Data-parallel programs: a thread for each device of the session, under the name of
 torch_xla.distributed.xla_multiprocessing, whose devices are processes."""
 
+import contextlib
 import copy
 import threading
 from typing import Any, Callable, List, Optional, Tuple
 
 import torch
+
+from hlokit import _hlokit
 
 from . import _session, _thread_random
 
@@ -46,8 +49,21 @@ def spawn(
     threads = [threading.Thread(target=run, args=(i,), name=f"xla:{i}") for i in range(count)]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    try:
+        for thread in threads:
+            thread.join()
+    except BaseException:  # ^C: the threads end at their next execution
+        _hlokit._cancel_executions(True)
+        try:
+            for thread in threads:
+                thread.join()
+            for ordinal in range(count):
+                with contextlib.suppress(RuntimeError):  # the error of what was canceled
+                    session.wait(ordinal)
+        finally:
+            _hlokit._cancel_executions(False)
+            session.next_session()
+        raise
     session.next_session()
     found = [e for e in errors if e is not None]
     # The first cause: others report that a device has ended.

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// What hlokit.torch does with the values and metrics of a session beside recording: several values computed at once,
+// barriers, seeds as values, the spans of loaders.
+#include <pybind11/stl.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "interp/metrics/metrics.h"
+#include "interp/runtime/observe/profiler.h"
+#include "python/binding/bindings.h"
+#include "python/binding/handles.h"
+#include "python/binding/interrupt.h"
+#include "python/binding/torch_recorder.h"
+#include "python/binding/torch_tensor.h"
+#include "tracer/autograd/node.h"
+#include "tracer/dispatch/functions.h"
+#include "tracer/step/device_state.h"
+#include "tracer/step/executor.h"
+
+namespace hlokit::python {
+
+namespace py = pybind11;
+
+namespace {
+
+LazyTensorObject& Lazy(py::handle object) {
+  if (Py_TYPE(object.ptr()) != LazyTensorType()) throw py::type_error("expected a LazyTensor");
+  return *reinterpret_cast<LazyTensorObject*>(object.ptr());
+}
+
+lazy::DeviceState& Device(const TracerPtr& session, int ordinal) {
+  if (ordinal < 0 || static_cast<size_t>(ordinal) >= session->device_count()) throw py::index_error("no such device");
+  return *session->device(ordinal);
+}
+
+py::object NewObject(lazy::Tensor tensor, const TracerPtr& session) {
+  if (!tensor.defined()) {
+    absl::Status status = session->status();
+    session->ClearStatus();
+    Throw("RunError", status.ok() ? absl::InternalError("an op without a result") : status);
+  }
+  PyObject* const object = NewLazyTensor(std::move(tensor), session);
+  if (object == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(object);
+}
+
+// Computes the tensors, those of one device by one program, and waits for them.
+void Compute(const py::list& tensors) {
+  struct Part {
+    TracerPtr session;
+    lazy::DeviceState* device;
+    lazy::Tensors tensors;
+  };
+  std::vector<Part> parts;
+  for (const py::handle object : tensors) {
+    const LazyTensorObject& lazy = Lazy(object);
+    lazy::DeviceState* const device = lazy.tensor.device();
+    size_t p = 0;
+    while (p < parts.size() && parts[p].device != device) ++p;
+    if (p == parts.size()) parts.push_back({lazy.session, device, {}});
+    lazy::RefreshView(lazy.tensor);
+    parts[p].tensors.push_back(lazy.tensor);
+  }
+  for (const Part& part : parts) {
+    std::optional<ScopedUserFrame> frame;
+    if (RecordsLines(part.session->options())) frame.emplace();
+    absl::Status status;
+    {
+      const InterruptibleSection section;
+      const lazy::DeviceGuard guard(part.device);
+      lazy::DeviceLock lock(part.device->mutex());
+      status = lazy::SyncTensors(*part.device, part.tensors, /*wait=*/true);
+    }
+    CheckInterrupt(*part.session);
+    if (!status.ok()) {
+      part.session->ClearStatus();
+      Throw("RunError", status);
+    }
+  }
+}
+
+// Returns the tensors as values that no pass knows to be them.
+py::list Barrier(const py::list& tensors) {
+  lazy::Tensors operands;
+  for (const py::handle object : tensors) operands.push_back(Lazy(object).tensor);
+  py::list result;
+  if (operands.empty()) return result;
+  const TracerPtr session = Lazy(tensors[0]).session;
+  for (const lazy::Tensor& operand : operands) {
+    if (operand.device() != operands[0].device()) throw py::value_error("a barrier is of tensors of one device");
+  }
+  const lazy::NoGradGuard no_grad;
+  const lazy::DeviceGuard guard(operands[0].device());
+  lazy::Outputs outputs = lazy::InvokeOpMultiOutput(lazy::Op::optimization_barrier, operands);
+  outputs.resize(operands.size());
+  for (lazy::Tensor& output : outputs) result.append(NewObject(std::move(output), session));
+  return result;
+}
+
+// A span of a profile with a metric of its time, and the flows that connect a loader's threads. `waits`: its time is
+// that which passes, as it reads files or waits for processes, and not that of the processor.
+class LoaderSpan {
+ public:
+  LoaderSpan(TracerPtr session, std::string name, std::string metric, std::optional<int64_t> consumes,
+             std::optional<int64_t> produces, bool waits)
+      : session_(std::move(session)),
+        name_(std::move(name)),
+        metric_(std::move(metric)),
+        consumes_(consumes),
+        produces_(produces),
+        waits_(waits) {}
+
+  LoaderSpan& Enter() {
+    span_ = std::make_unique<runtime::TraceMe>(name_);
+    if (consumes_) span_->Consumes(*consumes_);
+    if (produces_) span_->Produces(*produces_);
+    start_ = std::chrono::steady_clock::now();
+    if (!metric_.empty()) timed_ = std::make_unique<runtime::TimedSection>(&session_->metrics(), metric_);
+    return *this;
+  }
+  void Exit(const py::args&) {
+    timed_.reset();
+    if (span_ != nullptr && waits_) {
+      span_->SetCost(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start_).count());
+    }
+    span_.reset();
+  }
+
+ private:
+  const TracerPtr session_;
+  const std::string name_, metric_;
+  const std::optional<int64_t> consumes_, produces_;
+  const bool waits_;
+  std::chrono::steady_clock::time_point start_;
+  std::unique_ptr<runtime::TraceMe> span_;
+  std::unique_ptr<runtime::TimedSection> timed_;
+};
+
+}  // namespace
+
+void BindTorchSession(py::module_& m) {
+  py::class_<LoaderSpan>(m, "_LoaderSpan", "A timed part of a loader's work, as a context.")
+      .def(py::init<TracerPtr, std::string, std::string, std::optional<int64_t>, std::optional<int64_t>, bool>(),
+           py::arg("session"), py::arg("name"), py::arg("metric"), py::arg("consumes"), py::arg("produces"),
+           py::arg("waits") = false)
+      .def("__enter__", &LoaderSpan::Enter, py::return_value_policy::reference)
+      .def("__exit__", &LoaderSpan::Exit);
+  m.def("_new_flow", &runtime::TraceMe::NewFlow);
+  m.def(
+      "_name_thread", [](const std::string& name) { runtime::Profiler::SetThreadName(name); }, py::arg("name"));
+  m.def("_lazy_compute", &Compute, py::arg("tensors"));
+  m.def("_lazy_barrier", &Barrier, py::arg("tensors"));
+  m.def(
+      "_lazy_seed",
+      [](const TracerPtr& session, int ordinal) {
+        lazy::DeviceState& device = Device(session, ordinal);
+        lazy::DeviceLock lock(device.mutex());
+        return NewObject(device.RunningSeed(), session);
+      },
+      py::arg("session"), py::arg("ordinal"));
+  m.def(
+      "_lazy_set_seed",
+      [](py::handle seed) {
+        const LazyTensorObject& lazy = Lazy(seed);
+        if (lazy.tensor.dim() != 0 || lazy.tensor.shape().element_type() != ElementType::kS64) {
+          throw py::value_error("a seed is a number of type int64");
+        }
+        lazy::DeviceState& device = *lazy.tensor.device();
+        lazy::DeviceLock lock(device.mutex());
+        device.SetRunningSeed(lazy.tensor);
+      },
+      py::arg("seed"));
+  m.def(
+      "_cancel_executions", [](bool cancel) { CancelExecutions() = cancel; }, py::arg("cancel"));
+}
+
+}  // namespace hlokit::python
