@@ -324,6 +324,24 @@ ENTRY e {
   EXPECT_NEAR(RunOn(*gpu, v5e).device_seconds, seconds, 0.05 * seconds);
 }
 
+TEST(CompiledTextTest, ScheduleFusionsControlEdgesAndBitcastsAreRemoved) {
+  const std::unique_ptr<Module> gpu = Read(kOfGpu);
+  ASSERT_TRUE(RemoveCompilation(gpu.get()).ok());
+  EXPECT_FALSE(gpu->header().is_scheduled);
+  int64_t transposes = 0;
+  for (Computation c : gpu->computations()) {
+    for (Instruction i : c.instructions()) {
+      EXPECT_NE(i.opcode(), Opcode::kFusion);
+      EXPECT_NE(i.opcode(), Opcode::kBitcast);
+      EXPECT_FALSE(i.has(Attr::kControlPredecessors));
+      if (i.opcode() != Opcode::kTranspose) continue;
+      // f32[512,2048]{1,0} -> f32[2048,512]{0,1}: the last of three steps swaps the dimensions.
+      transposes += i.list_attr(Attr::kDimensions) == absl::Span<const int64_t>({1, 0});
+    }
+  }
+  EXPECT_EQ(transposes, 1);
+}
+
 TEST(CompiledTextTest, AProgramWithTilesOrMemoriesIsLeftAsItIs) {
   for (const char* layout : {"{1,0:T(8,128)}", "{1,0:S(1)}", "{1,0:S(3)}"}) {
     const std::unique_ptr<Module> module =
