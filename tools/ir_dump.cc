@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ir-dump: traces ops and scripts, and shows the graphs that the tracer records.
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -113,7 +114,13 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   cli::GroupOptions(&app, "Training");
   lazy::TracerOptions options;
   options.client.evaluator.num_threads = 1;
-  cli::AddMaxBytes(&app, &options.client.evaluator.limits);
+  interp::Limits& limits = options.client.evaluator.limits;
+  limits.begin = std::chrono::steady_clock::now();
+  cli::AddMaxBytes(&app, &limits);
+  cli::AddNumber(&app, "--max-nodes", &options.max_pending_nodes,
+                 "limit on the nodes that are recorded between two steps", 0)
+      ->capture_default_str();
+  cli::AddNumber(&app, "--max-seconds", &limits.max_seconds, "time limit of tracing and of running, together", 0);
   app.add_option("--args", args_path,
                  "file of tensor arguments, or with --input of the parameters; - is standard input")
       ->type_name("FILE");

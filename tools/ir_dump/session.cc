@@ -2,8 +2,8 @@
 #include "tools/ir_dump/session.h"
 
 #include <algorithm>
+#include <exception>
 #include <memory>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -11,6 +11,7 @@
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
+#include "ir/core/thread_group.h"
 #include "ir/text/literal_text.h"
 #include "ir/text/printer.h"
 #include "tracer/autograd/node.h"
@@ -271,12 +272,21 @@ bool Session::EmitValues(lazy::Tracer& tracer, const std::vector<lazy::Tensors>&
   std::vector<absl::StatusOr<std::string>> texts(roots.size(), std::string());
   const auto read = [&](size_t d) {
     const lazy::DeviceGuard on(tracer.device(static_cast<int>(d)));
-    texts[d] = ValuesText(roots[d]);
+    try {
+      texts[d] = ValuesText(roots[d]);
+    } catch (const std::exception& e) {
+      texts[d] = absl::ResourceExhaustedError(StrCat("device ", d, ": ", e.what()));
+      tracer.Leave(tracer.device(static_cast<int>(d)), std::string(texts[d].status().message()));
+    }
   };
-  std::vector<std::thread> others;
-  for (size_t d = 1; d < roots.size(); ++d) others.emplace_back(read, d);
+  ThreadGroup others;
+  for (size_t d = 1; d < roots.size(); ++d) {
+    if (others.Start([&read, d] { read(d); })) continue;
+    texts[d] = absl::ResourceExhaustedError(StrCat("cannot start a thread for device ", d));
+    tracer.Leave(tracer.device(static_cast<int>(d)), std::string(texts[d].status().message()));
+  }
   read(0);
-  for (std::thread& other : others) other.join();
+  others.Join();
   for (size_t d = 0; d < roots.size(); ++d) {
     if (!texts[d].ok()) return Fail("ir-dump", texts[d].status());
     Emit("values", StrCat("device ", d, ":\n", *texts[d]));

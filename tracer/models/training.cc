@@ -4,14 +4,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <numeric>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "interp/distributed/world.h"
 #include "ir/core/str_cat.h"
+#include "ir/core/thread_group.h"
 #include "tracer/observe/profiling.h"
 #include "tracer/step/device_state.h"
 
@@ -26,8 +27,14 @@ absl::Status StepAll(Tracer& tracer, absl::Span<const Replica> replicas,
   const auto step = [&](size_t i, StepSpan::Stats flows) {
     const StepSpan span("train", number, std::move(flows));
     const DeviceGuard on(replicas[i].device);
-    done[i] = trainers[i]->Record();
-    if (done[i].ok()) done[i] = trainers[i]->EndStep();
+    try {
+      done[i] = trainers[i]->Record();
+      if (done[i].ok()) done[i] = trainers[i]->EndStep();
+    } catch (const std::exception& e) {
+      // No memory, or no thread: the other devices do not wait for this one.
+      if (trainers.size() == 1) throw;
+      done[i] = absl::ResourceExhaustedError(e.what());
+    }
     // An aborted step names the device that ended it.
     if (done[i].ok() || trainers.size() == 1 || absl::IsAborted(done[i])) return;
     done[i] = absl::Status(done[i].code(), StrCat("device ", i, " failed: ", std::string(done[i].message())));
@@ -39,7 +46,7 @@ absl::Status StepAll(Tracer& tracer, absl::Span<const Replica> replicas,
   }
   const int64_t begin = runtime::TraceMe::NewFlow();
   std::vector<int64_t> ends;
-  std::vector<std::thread> others;
+  ThreadGroup others;
   {
     runtime::TraceMe start("StartReplicas");
     start.Produces(begin);
@@ -50,19 +57,22 @@ absl::Status StepAll(Tracer& tracer, absl::Span<const Replica> replicas,
   if (in_turn) step(0, {});
   for (size_t i = 1; i < trainers.size(); ++i) {
     ends.push_back(runtime::TraceMe::NewFlow());
-    others.emplace_back([&step, i, begin, end = ends.back()] {
+    const bool started = others.Start([&step, i, begin, end = ends.back()] {
       runtime::Profiler::SetThreadName(StrCat("replica ", i));
       step(i, {{"_c", begin}, {"_p", end}});
     });
-    if (in_turn) others.back().join();
+    if (!started) {
+      done[i] = absl::ResourceExhaustedError(StrCat("cannot start a thread for device ", i));
+      tracer.Leave(replicas[i].device, std::string(done[i].message()));
+    } else if (in_turn) {
+      others.JoinLast();
+    }
   }
   if (!in_turn) step(0, {});
   {
     runtime::TraceMe wait("WaitForReplicas");
     for (int64_t end : ends) wait.Consumes(end);
-    for (std::thread& other : others) {
-      if (other.joinable()) other.join();
-    }
+    others.Join();
   }
   const auto failed = std::find_if(done.begin(), done.end(), [](const absl::Status& s) { return !s.ok(); });
   if (failed == done.end()) return absl::OkStatus();

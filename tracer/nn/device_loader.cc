@@ -2,6 +2,7 @@
 #include "tracer/nn/device_loader.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "interp/metrics/metrics.h"
@@ -23,8 +24,30 @@ DeviceLoader::DeviceLoader(Tracer* tracer, DeviceState* device, Source source, c
     runtime::TraceMe start("StartLoader");
     start.Produces(start_flow_);
   }
-  for (int i = 0; i < std::max(options_.workers, 1); ++i) threads_.emplace_back([this, i] { Load(i); });
-  for (int i = 0; i < std::max(options_.transfer_threads, 1); ++i) threads_.emplace_back([this] { Transfer(); });
+  bool started = true;
+  for (int i = 0; i < std::max(options_.workers, 1); ++i)
+    started = started && threads_.Start([this, i] { Guarded([&] { Load(i); }); });
+  for (int i = 0; i < std::max(options_.transfer_threads, 1); ++i) {
+    started = started && threads_.Start([this] { Guarded([&] { Transfer(); }); });
+  }
+  if (started) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  FailLocked(absl::ResourceExhaustedError("cannot start the threads of a data loader"));
+}
+
+void DeviceLoader::FailLocked(absl::Status status) {
+  if (status_.ok()) status_ = std::move(status);
+  stop_ = true;
+  changed_.notify_all();
+}
+
+void DeviceLoader::Guarded(absl::FunctionRef<void()> loop) {
+  try {
+    loop();
+  } catch (const std::exception& e) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    FailLocked(absl::ResourceExhaustedError(StrCat("data loader: ", e.what())));
+  }
 }
 
 DeviceLoader::~DeviceLoader() {
@@ -33,7 +56,6 @@ DeviceLoader::~DeviceLoader() {
     stop_ = true;
     changed_.notify_all();
   }
-  for (std::thread& thread : threads_) thread.join();
 }
 
 int64_t DeviceLoader::FlowOf(int64_t number, BatchPoint point) const {
@@ -129,7 +151,11 @@ absl::StatusOr<std::optional<Tensors>> DeviceLoader::Next(const std::source_loca
     span.Consumes(FlowOf(number, BatchPoint::kSent));
     span.Produces(FlowOf(number, BatchPoint::kTaken));
     const runtime::TimedSection timed(&tracer_->metrics(), "LoaderWaitTime");
-    changed_.wait(lock, [&] { return uploaded_.contains(number) || number >= end_; });
+    changed_.wait(lock, [&] { return uploaded_.contains(number) || number >= end_ || !status_.ok(); });
+  }
+  if (!status_.ok()) {
+    ended_ = true;
+    return status_;
   }
   const auto it = uploaded_.find(number);
   if (it == uploaded_.end()) {

@@ -21,11 +21,12 @@
 #include <source_location>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ir/core/thread_group.h"
 #include "ir/types/literal.h"
 #include "tracer/step/tracer.h"
 
@@ -65,6 +66,9 @@ class DeviceLoader {
   std::string ThreadName(std::string_view name) const;
   void Load(int worker);
   void Transfer();
+  // Runs the loop of a thread: an exception, such as that there is no memory, ends the batches with an error.
+  void Guarded(absl::FunctionRef<void()> loop);
+  void FailLocked(absl::Status status);
   // Points of a batch that threads wait for, in profiles.
   enum class BatchPoint { kMade, kSent, kTaken };
   int64_t FlowOf(int64_t number, BatchPoint point) const;
@@ -81,9 +85,10 @@ class DeviceLoader {
   std::map<int64_t, absl::StatusOr<Tensors>> uploaded_;           // by number
   int64_t next_upload_ = 0, next_given_ = 0;                      // numbers
   const int64_t start_flow_;
-  int64_t end_;         // number of batches, an error's included, as far as known
-  bool ended_ = false;  // the end was returned, and its step marked
-  std::vector<std::thread> threads_;
+  int64_t end_;          // number of batches, an error's included, as far as known
+  bool ended_ = false;   // the end was returned, and its step marked
+  absl::Status status_;  // why the threads cannot go on
+  ThreadGroup threads_;
 };
 
 }  // namespace hlokit::lazy::nn

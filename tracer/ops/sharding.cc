@@ -9,6 +9,7 @@
 #include "tracer/dispatch/dispatch.h"
 #include "tracer/graph/tensor_impl.h"
 #include "tracer/step/device_state.h"
+#include "tracer/step/tracer.h"
 
 namespace hlokit::lazy {
 namespace {
@@ -119,7 +120,9 @@ absl::Status MarkSharding(const Tensor& tensor, const Mesh& mesh, const Partitio
   ArgEncoder call;
   call.Operand();
   tiling->AppendTo(&call);
-  data.ir = {device.AddNode(Op::custom_sharding, device.context().lists.Intern(call.words()), {data.ir}), 0};
+  const NodeId node = device.AddNode(Op::custom_sharding, device.context().lists.Intern(call.words()), {data.ir});
+  if (node == kNoNode) return device.tracer()->status();
+  data.ir = {node, 0};
   return absl::OkStatus();
 }
 

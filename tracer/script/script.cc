@@ -2,11 +2,12 @@
 #include "tracer/script/script.h"
 
 #include <algorithm>
+#include <exception>
 #include <mutex>
-#include <thread>
 
 #include "interp/runtime/observe/profiler.h"
 #include "ir/core/str_cat.h"
+#include "ir/core/thread_group.h"
 #include "tracer/script/script_program.h"
 #include "tracer/script/script_runner.h"
 #include "tracer/step/device_state.h"
@@ -119,7 +120,12 @@ bool Script::Run(Tracer& tracer, const ProgramOptions& options, TextWriter& out,
     context.max_input_bytes = options.max_value_bytes;
     context.turn = &turn;
     script::ScriptRunner runner(source_, *program_, context, options, writer, &replicas[d].sink);
-    replicas[d].ok = runner.Run(&(*results)[d]);
+    try {
+      replicas[d].ok = runner.Run(&(*results)[d]);
+    } catch (const std::exception& e) {
+      // No memory, or no thread: the other devices do not wait for this one.
+      replicas[d].sink.Error(DiagnosticKind::kTooLarge, {}, e.what());
+    }
     replicas[d].stopped = !replicas[d].ok && runner.stopped();
     const auto& errors = replicas[d].sink.diagnostics();
     tracer.Leave(device, replicas[d].ok || errors.empty() ? StrCat("device ", d, " has ended")
@@ -131,9 +137,9 @@ bool Script::Run(Tracer& tracer, const ProgramOptions& options, TextWriter& out,
     runtime::TraceMe start("StartReplicas");
     start.Produces(begin);
   }
-  std::vector<std::thread> others;
+  ThreadGroup others;
   for (size_t d = 1; d < count; ++d) {
-    others.emplace_back([&run, d, begin] {
+    const bool started = others.Start([&run, d, begin] {
       runtime::Profiler::SetThreadName(StrCat("replica ", d));
       {
         runtime::TraceMe started("BeginReplica");
@@ -141,9 +147,13 @@ bool Script::Run(Tracer& tracer, const ProgramOptions& options, TextWriter& out,
       }
       run(d);
     });
+    if (started) continue;
+    const std::string why = StrCat("cannot start a thread for device ", d);
+    replicas[d].sink.Error(DiagnosticKind::kTooLarge, {}, why);
+    tracer.Leave(tracer.device(static_cast<int>(d)), why);
   }
   run(0);
-  for (std::thread& other : others) other.join();
+  others.Join();
   tracer.NextSession();
   bool ok = true;
   for (size_t d = 0; d < count; ++d) {

@@ -31,7 +31,11 @@ bool ScriptRunner::CheckStatus(SourceRange range) {
 }
 
 bool ScriptRunner::CountStatement(SourceRange range) {
-  return ++statements_ <= options_.max_statements || Error(range, "the program runs too many statements");
+  constexpr int64_t kStatementsPerClock = 1024;
+  if (++statements_ > options_.max_statements) return Error(range, "the program runs too many statements");
+  if (statements_ % kStatementsPerClock != 0) return true;
+  const absl::Status status = tracer_.CheckTime();
+  return status.ok() || Fail(range, status);
 }
 
 Value ScriptRunner::Pop() {

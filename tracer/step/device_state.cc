@@ -25,6 +25,16 @@ uint64_t BitsOfNumber(Scalar value) {
   return value.is_float() ? std::bit_cast<uint64_t>(value.ToDouble()) : static_cast<uint64_t>(value.ToInt());
 }
 
+// Of a pending node with its tensor, its part of the key and its lowering.
+constexpr int64_t kBytesPerNode = 1024;
+
+// Returns the number of pending nodes at which recording is an error.
+size_t MaxNodes(const TracerOptions& options) {
+  constexpr int64_t kMinNodes = 10000;  // a limit on bytes of values leaves so many
+  const int64_t by_bytes = std::max(options.client.evaluator.limits.max_bytes / kBytesPerNode, kMinNodes);
+  return static_cast<size_t>(std::clamp<int64_t>(options.max_pending_nodes, 0, by_bytes));
+}
+
 }  // namespace
 
 DeviceState::DeviceState(Tracer* tracer, runtime::Device* device)
@@ -33,6 +43,7 @@ DeviceState::DeviceState(Tracer* tracer, runtime::Device* device)
       context_(std::make_shared<Context>()),
       no_attrs_(context_->lists.Intern({})),
       warn_at_nodes_(static_cast<size_t>(tracer->options().warn_pending_nodes)),
+      max_nodes_(MaxNodes(tracer->options())),
       cache_(static_cast<size_t>(tracer->options().cache_entries)) {}
 
 DeviceState::~DeviceState() {
@@ -93,6 +104,10 @@ NodeId DeviceState::AddNode(Op op, ListId attrs, absl::Span<const NodeOutput> op
   node.shape = shape_entries_[found].shape;
   SetSource(&node);
   if (graph_.size() >= warn_at_nodes_) WarnOfPendingNodes();
+  if (absl::Status status = CheckLimits(); !status.ok()) {
+    tracer_->SetError(std::move(status));
+    return kNoNode;
+  }
   const NodeId id = graph_.Add(node, operands);
   if (dynamic_shape_detector != nullptr) {
     if (absl::Status s = dynamic_shape_detector->Add(*this, id); !s.ok()) tracer_->SetError(std::move(s));
@@ -117,6 +132,20 @@ uint32_t DeviceState::CurrentFrameIndex() {
       location_frames_.try_emplace({location.file_name(), location.line()}, static_cast<uint32_t>(frames_.size()) + 1);
   if (is_new) frames_.push_back(FrameOf(location));
   return known->second;
+}
+
+absl::Status DeviceState::CheckLimits() const {
+  constexpr size_t kNodesPerClock = 256;
+  if (graph_.size() < max_nodes_) {
+    return graph_.size() % kNodesPerClock == 0 ? tracer_->CheckTime() : absl::OkStatus();
+  }
+  const TracerOptions& options = tracer_->options();
+  const bool is_count = static_cast<int64_t>(max_nodes_) == options.max_pending_nodes;
+  return absl::ResourceExhaustedError(
+      StrCat(graph_.size(), " nodes are pending on ", name(), " and no step was marked since step ", steps,
+             is_count ? StrCat(": the limit is ", options.max_pending_nodes, " nodes (--max-nodes)")
+                      : StrCat(", about ", graph_.size() * kBytesPerNode, " bytes; ",
+                               options.client.evaluator.limits.BytesText())));
 }
 
 void DeviceState::WarnOfPendingNodes() {
@@ -242,9 +271,10 @@ NodeOutput DeviceState::NextSeed() {
   const ElementType s64 = ElementType::kS64;
   const NodeId product =
       AddNode(Op::mul_Tensor, context_->lists.Intern(two.words()), {ConstantNode(kMultiplier, s64), seed});
+  if (product == kNoNode) return seed;  // an error has been set
   const NodeId sum = AddNode(Op::add_Tensor, context_->lists.Intern(three.words()),
                              {ConstantNode(kIncrement, s64), NodeOutput{product, 0}, ConstantNode(1, s64)});
-  running_seed_ = {sum, 0};
+  if (sum != kNoNode) running_seed_ = {sum, 0};
   return seed;
 }
 

@@ -129,6 +129,8 @@ class DeviceState {
   void WarnOfPendingNodes();
   // Makes running_seed_ one of the current graph.
   void BeginSeed();
+  // Returns an error if no further node may be recorded.
+  absl::Status CheckLimits() const;
   // Sets the scope and the source line of a node that is recorded now, with options that ask for these.
   void SetSource(NodeRecord* node);
   // Returns the number of the current frame, from 1; 0: none.
@@ -183,6 +185,7 @@ class DeviceState {
 
   std::vector<uint32_t> key_words_;
   size_t warn_at_nodes_;  // pending nodes at the next warning
+  const size_t max_nodes_;
 
   int64_t seed_ = 101;
   Tensor seed_tensor_;

@@ -201,6 +201,17 @@ std::string ExplainInProfile(DeviceState& device, const PendingSubgraph& slice, 
   return std::move(explanation.text);
 }
 
+// Returns the executable of a stored program, if it is one of this subgraph by its shapes.
+absl::StatusOr<std::shared_ptr<runtime::Executable>> LoadProgram(DeviceState& device, const PendingSubgraph& slice,
+                                                                 std::string_view program) {
+  std::vector<Shape> parameters, results;
+  for (const NodeId id : slice.input_nodes) {
+    parameters.push_back(device.context().shape(device.graph().node(id).shape));
+  }
+  for (const NodeOutput& root : slice.roots) results.push_back(device.ShapeOf(root));
+  return device.tracer()->client().LoadExecutable(program, parameters, results);
+}
+
 // Returns the compiled program of the subgraph, cached or new.
 absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options) {
   Tracer& tracer = *device.tracer();
@@ -244,9 +255,15 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
   runtime::PersistentCache* const disk = tracer.persistent_cache();
   std::string other_setting;
   if (disk != nullptr) {
-    if (std::optional<runtime::SerializedExecutable> program = disk->Get(key)) {
+    std::shared_ptr<runtime::Executable> loaded;
+    const auto load = [&](std::string_view program) {
+      auto executable = LoadProgram(device, slice, program);
+      if (executable.ok()) loaded = *std::move(executable);
+      return executable.status();
+    };
+    if (std::optional<runtime::SerializedExecutable> program = disk->Get(key, load)) {
       std::string text = claim ? std::string(program->text()) : std::string();
-      compiled.executable = tracer.client().DeserializeExecutable(*std::move(program));
+      compiled.executable = std::move(loaded);
       // The stored program has no metadata.
       if (tracer.options().client.keep_lowered) {
         const runtime::TraceMe tool(runtime::kToolSpan);

@@ -81,12 +81,19 @@ Tensor Tracer::FromGenerator(Shape shape, std::function<void(Literal*)> fill) {
       client_->TransferWhenRead(state->device(), shape, std::move(generate), state->shared_context()), shape);
 }
 
+absl::Status Tracer::CheckTime() const {
+  const interp::Limits& limits = options_.client.evaluator.limits;
+  if (!limits.IsOutOfTime(begin_)) return absl::OkStatus();
+  return absl::DeadlineExceededError(limits.OutOfTimeMessage("the program"));
+}
+
 absl::Status Tracer::MarkStep(DeviceState* device_state, bool wait, const std::source_location& location) {
   DeviceState& state = device_state != nullptr     ? *device_state
                        : current_device != nullptr ? *current_device
                                                    : *device();
   const ScopedSourceLocation site(location);
   if (absl::Status s = status(); !s.ok()) return s;
+  if (absl::Status s = CheckTime(); !s.ok()) return s;
   runtime::TraceMe trace("StepMarker");
   trace.Add("step_num", state.steps);
   if (options_.step_log) Warn("torch_xla.torch_xla::sync");

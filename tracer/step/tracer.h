@@ -11,6 +11,7 @@
 #define HLOKIT_TRACER_STEP_TRACER_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -72,8 +73,10 @@ struct TracerOptions {
   int debug_max_frames = 8;
   // Prints recommendations from the metrics after every step.
   bool auto_analysis = false;
-  // Pending nodes at the first warning.
+  // Pending nodes at the first warning, and at which recording is an error: also where they take about all bytes that
+  // client.evaluator.limits allows. The time that those limits allow covers recording too.
   int64_t warn_pending_nodes = 100000;
+  int64_t max_pending_nodes = int64_t{1} << 24;
   runtime::MetricsOptions metrics;
   // File to which the metrics are appended after every step, or STDOUT or STDERR; empty: none.
   std::string metrics_file;
@@ -133,6 +136,9 @@ class Tracer {
   // Where the threads of the devices meet (ops/collective.h).
   HostRendezvous& host_rendezvous() { return *host_rendezvous_; }
 
+  // Returns an error if the time is over that client.evaluator.limits allows since they, or else this tracer, began.
+  absl::Status CheckTime() const;
+
   // Increments the counter of an op.
   void CountOp(Op op) {
     ++runtime::host_work.ops;
@@ -149,6 +155,7 @@ class Tracer {
 
   TracerOptions options_;
   runtime::Metrics metrics_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::unique_ptr<runtime::Client> client_;
   std::unique_ptr<runtime::PersistentCache> persistent_cache_;
   std::unique_ptr<SharedPrograms> shared_programs_;

@@ -8,7 +8,6 @@
 #include <system_error>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "interp/distributed/world.h"
@@ -436,11 +435,13 @@ void Client::StartDeferred() {
 }
 
 void Client::RunAfterPrograms(Device* device, std::function<void()> work) {
-  auto start = [device, work = std::move(work)]() mutable {
-    device->Enqueue([work = std::move(work)] {
-      work();
-      return absl::OkStatus();
-    });
+  auto start = [device, work = std::move(work)] {
+    const auto task = [work] { return work(), absl::OkStatus(); };
+    try {
+      device->Enqueue(task);
+    } catch (const std::system_error&) {
+      (void)task();  // a device without a thread has no programs to wait for
+    }
   };
   if (deferred_ == nullptr) return start();
   DeferredExecutions::PendingExecution after({}, {}, {});

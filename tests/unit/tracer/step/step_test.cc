@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps, caches and counters: recompilation, re-execution, sharing.
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
 #include <thread>
+#include <utility>
 
+#include "ir/digest/digest.h"
 #include "tests/unit/temporary_folder.h"
 #include "tests/unit/tracer/tracing.h"
 #include "tracer/observe/profiling.h"
@@ -186,6 +194,104 @@ TEST(PersistentCacheTest, TheSecondSessionLoadsWhatTheFirstCompiled) {
     EXPECT_EQ(tracer.metrics().counter("PersistentCacheHit").value_or(0), session);
     EXPECT_EQ(tracer.metrics().counter("PersistentCacheMiss").value_or(0), 1 - session);
     EXPECT_EQ(tracer.persistent_cache()->warning(), "");
+  }
+}
+
+// Replaces the program of the one entry of a cache by another text, and the checksum with it.
+void ReplaceProgram(const std::filesystem::path& directory, std::string_view text) {
+  std::filesystem::path entry;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(directory)) {
+    if (file.is_regular_file()) entry = file.path();
+  }
+  std::ifstream in(entry, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  constexpr size_t kSizeOffset = 80;  // the last field of the header
+  uint64_t size;
+  std::memcpy(&size, bytes.data() + kSizeOffset, sizeof(size));
+  bytes.resize(bytes.size() - sizeof(Digest) - size);
+  bytes += text;
+  size = text.size();
+  std::memcpy(bytes.data() + kSizeOffset, &size, sizeof(size));
+  const Digest sum = DigestOf(bytes);
+  bytes.append(reinterpret_cast<const char*>(&sum), sizeof(sum));
+  std::ofstream(entry, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+TEST(PersistentCacheTest, AProgramThatIsNotTheGraphsIsAMiss) {
+  const TemporaryFolder directory;
+  int session = 0;
+  const auto run = [&](int64_t hits, std::string_view warning) {
+    TracerOptions options;
+    options.client.evaluator.num_threads = 1;
+    options.persistent_cache.location = directory.path().string();
+    options.persistent_cache.quiet = true;
+    Tracer tracer(options);
+    const DeviceGuard guard(tracer.device());
+    const Tensor y = Full({4}, 0.5, ElementType::kF32) + Scalar(2.5);
+    const absl::StatusOr<Literal> value = y.ToLiteral();
+    ASSERT_TRUE(value.ok()) << value.status();
+    ASSERT_EQ(value->element_count(), 4);
+    for (int64_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(LoadScalar(ElementType::kF32, value->data() + 4 * i).ToDouble(), 3) << "session " << session;
+    }
+    EXPECT_EQ(tracer.metrics().counter("PersistentCacheHit").value_or(0), hits) << "session " << session;
+    EXPECT_EQ(tracer.metrics().counter("PersistentCacheMiss").value_or(0), 1 - hits) << "session " << session;
+    const std::string found = tracer.persistent_cache()->warning();
+    EXPECT_EQ(warning.empty(), found.empty()) << found;
+    EXPECT_NE(found.find(warning), std::string::npos) << found;
+    ++session;
+  };
+  run(0, "");
+  run(1, "");
+  const std::pair<std::string_view, std::string_view> programs[] = {
+      {"no module", " is not used: "},
+      {"HloModule m\nENTRY e { ROOT c = f64[400] iota(), iota_dimension=0 }", "its result is no tuple"},
+      {"HloModule m\nENTRY e {\n  c = f64[400] iota(), iota_dimension=0\n  ROOT t = (f64[400]) tuple(c)\n}",
+       "result 0 is f64[400]"},
+      {"HloModule m\nENTRY e {\n  c = f32[5] iota(), iota_dimension=0\n  ROOT t = (f32[5]) tuple(c)\n}",
+       "result 0 is f32[5]"},
+      {"HloModule m\nENTRY e {\n  c = f32[4] iota(), iota_dimension=0\n  ROOT t = (f32[4], f32[4]) tuple(c, c)\n}",
+       "it has 2 results, not 1"},
+      {"HloModule m\nENTRY e {\n  p = f32[7] parameter(0)\n  c = f32[4] iota(), iota_dimension=0\n  ROOT t = (f32[4]) "
+       "tuple(c)\n}",
+       "parameter"},
+      // It does not verify.
+      {"HloModule m\nENTRY e {\n  c = f32[4] iota(), iota_dimension=3\n  ROOT t = (f32[4]) tuple(c)\n}",
+       " is not used: "},
+  };
+  for (const auto& [program, warning] : programs) {
+    ReplaceProgram(directory.path(), program);
+    run(0, warning);
+    run(1, "");  // written again
+  }
+}
+
+TEST(LimitTest, NodesBytesAndTimeEndARecording) {
+  const auto error_of = [](const std::function<void(TracerOptions*)>& set, bool mark_steps) {
+    TracerOptions options;
+    options.report = [](std::string_view) {};
+    set(&options);
+    Tracer tracer(options);
+    const DeviceGuard guard(tracer.device());
+    Tensor x = Full({2}, 1, ElementType::kF32);
+    absl::Status status;
+    for (int64_t i = 0; i < 1'000'000 && status.ok() && tracer.status().ok(); ++i) {
+      x = x * Scalar(1.5) + Scalar(0.5);
+      if (mark_steps) status = tracer.MarkStep();
+    }
+    if (status.ok()) status = tracer.status();
+    return std::string(status.message());
+  };
+  EXPECT_NE(error_of([](TracerOptions* o) { o->max_pending_nodes = 1000; }, false)
+                .find("1000 nodes are pending on CPU:0 and no step was marked since step 0: the limit is 1000 nodes"),
+            std::string::npos);
+  EXPECT_NE(error_of([](TracerOptions* o) { o->client.evaluator.limits.max_bytes = 20'480'000; }, false)
+                .find("20000 nodes are pending on CPU:0 and no step was marked since step 0, about 20480000 bytes; the "
+                      "limit is 20480000 bytes (--max-bytes)"),
+            std::string::npos);
+  for (const bool mark_steps : {false, true}) {
+    EXPECT_EQ(error_of([](TracerOptions* o) { o->client.evaluator.limits.max_seconds = 0.05; }, mark_steps),
+              "the program exceeded the time limit of 0.05 s (--max-seconds)");
   }
 }
 
