@@ -70,8 +70,13 @@ bool IsMlir(std::string_view text) {
   for (std::string_view op : {" = stablehlo.", " = \"stablehlo.", " = mhlo.", " = \"mhlo.", " = chlo.", " = vhlo."}) {
     if (line.find(op) != std::string_view::npos) return true;
   }
-  // A computation can have the name `module`.
-  if (!text.starts_with("module {")) return false;
+  // A computation can have the name `module`; instructions are in it, not modules.
+  constexpr std::string_view kModule = "module {";
+  if (!text.starts_with(kModule)) return false;
+  const std::string_view inner = SkipWhitespaceAndLineComments(text.substr(kModule.size()));
+  for (std::string_view begin : {"module {", "module @", "module attributes", "builtin.module"}) {
+    if (inner.starts_with(begin)) return true;
+  }
   return text.find("func.func") != std::string_view::npos || text.find("stablehlo.") != std::string_view::npos;
 }
 
