@@ -205,7 +205,17 @@ ModuleParser::FrameStatus ModuleParser::ParseComputationValue(size_t frame, Attr
                     StrCat("computations are nested deeper than the limit of ", options_.max_nesting));
       return FrameStatus::kFailed;
     }
+    const uint32_t brace = in_.Offset();
     in_.TryConsume('{');
+    const char* const begin = in_.cursor();
+    if (const std::string_view first = in_.Name(); !first.empty() && (in_.Peek() == '}' || in_.Peek() == ',')) {
+      while (in_.TryConsume(',') && !in_.Name().empty()) continue;
+      in_.TryConsume('}');
+      Error(DiagnosticKind::kUnexpectedToken, {brace, in_.Here() - brace}, "expected a computation, found a list",
+            StrCat("`", ToString(attr), "` is one computation: ", ToString(attr), "=%", first));
+      return FrameStatus::kFailed;
+    }
+    in_.set_cursor(begin);
     frames_[frame].pending = attr;
     Frame& body = frames_.emplace_back();
     body.kind = Frame::kBody;

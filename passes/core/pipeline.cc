@@ -5,6 +5,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/sharding/unpartitioned.h"
+#include "passes/core/pass_error.h"
 
 namespace hlokit {
 
@@ -113,8 +114,8 @@ absl::StatusOr<Pipeline::Result> Pipeline::Run(Module& module, const PipelineOpt
     const absl::StatusOr<bool> changed = node.pass->Run(module);
     if (!changed.ok()) {
       for (PassInstrumentation* instrument : instruments) instrument->RunAfterPassFailed(run, changed.status());
-      return absl::Status(changed.status().code(),
-                          StrCat("pass ", node.info->name, ": ", std::string(changed.status().message())));
+      return WithMessage(changed.status(),
+                         StrCat("pass ", node.info->name, ": ", std::string(changed.status().message())));
     }
     if (*changed) {
       ++version;

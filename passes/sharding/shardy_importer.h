@@ -23,6 +23,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/graph/module.h"
 #include "ir/sharding/tiling.h"
+#include "passes/core/pass_error.h"
 #include "passes/sharding/manual_region.h"
 
 namespace hlokit::sharding {
@@ -95,9 +96,7 @@ class ShardyImporter {
     if (devices_ == tiling.device_count) return absl::OkStatus();
     return Error(i, StrCat("the sharding is for ", tiling.device_count, " devices, not for ", devices_));
   }
-  absl::Status Error(Instruction i, std::string_view text) const {
-    return absl::InvalidArgumentError(StrCat(i.name(), ": ", text));
-  }
+  absl::Status Error(Instruction i, std::string_view text) const { return ErrorAt(i, text); }
 
   static constexpr size_t kMaxCloned = size_t{1} << 20;  // instructions
 

@@ -12,6 +12,7 @@
 #include "ir/core/str_cat.h"
 #include "parser/store/store_url.h"
 #include "passes/annotations/text.h"
+#include "passes/core/pass_error.h"
 #include "passes/documentation/documentation.h"
 #include "passes/instrumentation/verify_each.h"
 #include "tools/cli/flags/pass_dump.h"
@@ -213,7 +214,13 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
   diagnostics->Show(warnings, *part.source);
   if (!result.ok()) {
     const ExitCode code = absl::IsInternal(result.status()) ? kInternal : kRejected;
-    diagnostics->ShowError(label, std::string(result.status().message()), code);
+    if (const std::optional<SourceRange> place = PlaceOf(result.status()); place && code == kRejected) {
+      DiagnosticSink located;
+      located.Error(DiagnosticKind::kUnsupported, *place, std::string(result.status().message()));
+      diagnostics->Show(located, *part.source);
+    } else {
+      diagnostics->ShowError(label, std::string(result.status().message()), code);
+    }
     if (reproducer_ == nullptr) return false;
     if (const absl::Status status = reproducer_->Write(); !status.ok()) {
       diagnostics->ShowOutputError(status);
