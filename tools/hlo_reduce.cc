@@ -214,11 +214,14 @@ bool ReadGiven(const Flags& flags, Module* module, interp::EquivalenceOptions* r
   return true;
 }
 
-int Reduce(const Flags& flags, reduce::Test& test, const std::atomic<bool>* interrupted) {
+// `original`: the module of the input if it is read already.
+int Reduce(const Flags& flags, std::unique_ptr<Module> original, reduce::Test& test,
+           const std::atomic<bool>* interrupted) {
   cli::DiagnosticReporter diagnostics(flags.input);
   const bool resume = flags.resume && flags.output != "-" && std::filesystem::exists(flags.output);
   const std::string& path = resume ? flags.output : flags.path;
-  const std::unique_ptr<Module> module = ReadModule(path, &diagnostics);
+  const std::unique_ptr<Module> module =
+      original != nullptr && !resume ? std::move(original) : ReadModule(path, &diagnostics);
   if (module == nullptr) return diagnostics.exit_code();
   const std::string_view format = *cli::FormatOfPath(flags.output);
   const auto write = [&](const std::string& lossless) {
@@ -309,7 +312,7 @@ int Run(int argc, char** argv) {
   const std::atomic<bool>* const interrupted = cli::InstallTerminationHandler();
   absl::StatusOr<std::unique_ptr<reduce::Test>> test = reduce::MakeTest(flags.test, interrupted);
   if (!test.ok()) return cli::UsageError(kTool, std::string(test.status().message()));
-  const int exit_code = Reduce(flags, **test, interrupted);
+  const int exit_code = Reduce(flags, std::move(original), **test, interrupted);
   test->reset();  // with its files
   cli::RaiseTermination();
   return exit_code;

@@ -20,10 +20,9 @@ struct AppliedTypes {
 // Returns the types of map, reduce, reduce-window, scatter and select-and-scatter; nullopt for other opcodes, and where
 // operands and computation do not fit. The arguments and results of the computation are converted at each application.
 //
-//   map                           those of the parameters
-//   reduce, reduce-window         for each array and its initial value the type of both parameters, or the wider of
-//   them scatter                       for each array and its updates the wider of their types select-and-scatter the
-//   widest of the operands
+// map: those of the parameters. reduce and reduce-window: for each array and its initial value the wider type of the
+// two parameters. scatter: for each array and its updates the wider of their types. select-and-scatter: the widest of
+// the operands.
 std::optional<AppliedTypes> AppliedTypesOf(Instruction instruction);
 
 // Returns true if operands or results are of other types than these.

@@ -22,6 +22,12 @@ TiledLayout::TiledLayout(Shape array) {
   }
   for (int64_t d : order_) dims_.push_back(array.dim(d));
   if (HasTiles(array)) {
+    // Each level keeps the dimensions of the one before.
+    constexpr size_t kMaxTiles = 64;
+    if (layout->extras->tiles.size() > kMaxTiles) {
+      ok_ = false;
+      return;
+    }
     size_t most = 0;
     for (const std::vector<int64_t>& tile : layout->extras->tiles) most = std::max(most, tile.size());
     added_ = most > rank ? most - rank : 0;

@@ -71,7 +71,7 @@ Shape Converter::BufferLayout(NodeId memref, Shape array) {
     int64_t expected = 1;
     for (int64_t d : order) {
       if (array.dim(d) != 1 && strides[static_cast<size_t>(d)] != expected) return {};
-      expected *= std::max<int64_t>(array.dim(d), 1);
+      if (__builtin_mul_overflow(expected, std::max<int64_t>(array.dim(d), 1), &expected)) return {};
     }
   }
   return shapes().WithLayout(array, shapes().Layout(order, extras));

@@ -40,7 +40,9 @@ absl::Status Refused(const std::string& path, std::string_view why) {
 }
 
 absl::Status FailedToOpen(const std::string& path, int error) {
-  return absl::NotFoundError(StrCat(path, ": ", std::system_category().message(error)));
+  const std::string message = StrCat(path, ": ", std::system_category().message(error));
+  if (error == ENOENT || error == ENOTDIR) return absl::NotFoundError(message);
+  return absl::FailedPreconditionError(message);
 }
 
 // Returns the names of a path, the last one first.

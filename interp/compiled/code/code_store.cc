@@ -74,7 +74,7 @@ CodeStore::CodeStore(const CodeStoreOptions& options) {
       DirectoryStore::OpenPrivate(std::move(url), /*create=*/!options.read_only);
   if (!directory.ok()) {
     // Where nothing can be written, as in a container without a home, there is nothing to say.
-    if (options.quiet && absl::IsNotFound(directory.status())) return;
+    if (options.quiet && !absl::IsPermissionDenied(directory.status())) return;
     std::fprintf(stderr, "hlokit: warning: compiled loops are not kept on disk: %s\n",
                  std::string(directory.status().message()).c_str());
     return;

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 
+#include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
 
@@ -127,7 +128,7 @@ std::optional<int64_t> ConcatDimension(const std::vector<Shape>& parts, Shape wh
     int64_t size = 0;
     bool others = true;
     for (Shape part : parts) {
-      size += part.dim(d);
+      size = SaturatingAdd(size, part.dim(d));
       for (int64_t e = 0; e < whole.rank(); ++e) others = others && (e == d || part.dim(e) == whole.dim(e));
     }
     if (others && size == whole.dim(d)) return d;
@@ -185,6 +186,7 @@ CustomCallFunction ConcatFor(Instruction call) {
       return Incompatible(kConcat, "parts of an array along one dimension and returns the array");
     }
     const Shape whole = results[0].shape;
+    if (whole.element_count() == 0) return absl::OkStatus();
     const auto bytes_from = [](Shape array, int64_t first) {
       int64_t bytes = BytesOf(array.element_type());
       for (int64_t d = first; d < array.rank(); ++d) bytes *= array.dim(d);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <new>
 #include <optional>
 #include <system_error>
@@ -12,6 +13,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "interp/distributed/world.h"
 #include "interp/exact/instruction_evaluator.h"
+#include "interp/runtime/client/first_error.h"
 #include "interp/runtime/client/program_signature.h"
 #include "interp/runtime/observe/profiler.h"
 #include "ir/core/saturating.h"
@@ -24,19 +26,6 @@
 
 namespace hlokit::runtime {
 namespace {
-
-// Returns the first error. One of a program that does not verify is that of an argument.
-absl::Status ErrorOf(const DiagnosticSink& sink, std::string_view what, bool is_invalid = false) {
-  for (const Diagnostic& d : sink.diagnostics()) {
-    if (d.severity != Severity::kError) continue;
-    std::string message = StrCat(what, ": ", d.message);
-    if (is_invalid) return absl::InvalidArgumentError(message);
-    if (d.kind == DiagnosticKind::kTooLarge) return absl::ResourceExhaustedError(message);
-    if (d.kind == DiagnosticKind::kUnsupported) return absl::UnimplementedError(message);
-    return absl::InternalError(message);
-  }
-  return absl::InternalError(std::string(what));
-}
 
 bool HasInstruction(const Module& module, bool (*is)(Instruction)) {
   for (const Computation c : module.computations()) {
@@ -103,7 +92,7 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Modu
   const int64_t begun = ReadThreadCounters().cpu_ns;
   DiagnosticSink sink;
   VerifyModule(*executable->module_, VerifierOptions(), &sink);
-  if (sink.has_errors()) return ErrorOf(sink, "invalid program", /*is_invalid=*/true);
+  if (sink.has_errors()) return FirstError(sink, "invalid program", /*is_invalid=*/true);
   if (absl::Status s = Optimize(*executable->module_); !s.ok()) return s;
   executable->options_ = options_.evaluator;
   executable->kind_ = options_.engine;
@@ -145,7 +134,7 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::LoadExecutable(std::string_v
   if (!module.ok()) return module.status();
   DiagnosticSink sink;
   VerifyModule(**module, VerifierOptions(), &sink);
-  if (sink.has_errors()) return ErrorOf(sink, "invalid program", /*is_invalid=*/true);
+  if (sink.has_errors()) return FirstError(sink, "invalid program", /*is_invalid=*/true);
   if (absl::Status status = CheckSignature(**module, parameters, results); !status.ok()) return status;
   std::shared_ptr<Executable> executable = DeserializeExecutable(SerializedExecutable());
   executable->module_ = *std::move(module);
@@ -188,7 +177,7 @@ absl::Status Executable::PrepareLocked() {
   }
   DiagnosticSink sink;
   engine_ = interp::Engine::Prepare(kind_, *module_, options_, &sink);
-  if (engine_ == nullptr) status_ = ErrorOf(sink, "cannot run the program");
+  if (engine_ == nullptr) status_ = FirstError(sink, "cannot run the program");
   if (engine_ != nullptr && on_prepared_) on_prepared_(*module_, *engine_);
   return status_;
 }
@@ -353,6 +342,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
     };
     Rendezvous* rendezvous = nullptr;
     size_t position = 0;
+    bool arrived = false;  // the round has what becomes of this device
     const auto execute = [&]() -> absl::Status {
       if (absl::Status status = executable->Prepare(); !status.ok()) return fail(status);
       std::tie(rendezvous, position) = executable->RendezvousFor(ordinal, &rendezvous_);
@@ -364,6 +354,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
         if (deferred_ != nullptr && status.ok()) status = GenerateValues(arguments->buffers());
         if (status.ok()) status = arguments->Wait(executable->collective_);
         if (!status.ok()) {
+          arrived = true;
           if (executable->collective_) rendezvous->Abort(position, status);
           return fail(status);
         }
@@ -383,7 +374,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
           return absl::ResourceExhaustedError("execution failed: out of memory");
         }
         executable->RecordRunTime(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
-        if (!computed) return ErrorOf(sink, "execution failed");
+        if (!computed) return FirstError(sink, "execution failed");
         return *std::move(computed);
       };
       Rendezvous::Results computed;
@@ -391,6 +382,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
         const Rendezvous::Program program = {
             executable->digest_, executable->module_.get(), run,
             [&](absl::Span<const Module* const> programs) { return executable->Combine(programs); }};
+        arrived = true;
         absl::StatusOr<Rendezvous::Results> values =
             rendezvous->ArriveAndWait(position, program, arguments->values(), &arguments->donation);
         if (!values.ok()) return fail(values.status());
@@ -412,10 +404,12 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
     };
     try {
       return execute();
-    } catch (const std::bad_alloc&) {
-      // Whoever waits for the results, or for this device, learns of it.
-      const absl::Status status = absl::ResourceExhaustedError("execution failed: out of memory");
-      if (rendezvous != nullptr && executable->collective_) rendezvous->Abort(position, status);
+    } catch (const std::exception& e) {
+      // No memory or no thread: whoever waits for the results, or for this device, learns of it.
+      const bool memory = dynamic_cast<const std::bad_alloc*>(&e) != nullptr;
+      const absl::Status status =
+          absl::ResourceExhaustedError(StrCat("execution failed: ", memory ? "out of memory" : e.what()));
+      if (rendezvous != nullptr && executable->collective_ && !arrived) rendezvous->Abort(position, status);
       return fail(status);
     }
   };

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "interp/runtime/client/first_error.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/text_writer.h"
 #include "ir/digest/fingerprint.h"
@@ -264,10 +265,7 @@ absl::StatusOr<std::shared_ptr<CombinedProgram>> CombinedProgram::Create(absl::S
   }
   DiagnosticSink sink;
   whole->engine_ = interp::Engine::Prepare(kind, *whole->module_, own, &sink);
-  if (whole->engine_ == nullptr) {
-    return absl::InternalError(StrCat("cannot run different programs together: ",
-                                      sink.diagnostics().empty() ? "" : sink.diagnostics()[0].message));
-  }
+  if (whole->engine_ == nullptr) return FirstError(sink, "cannot run different programs together");
   for (const Shape shape : whole->engine_->argument_shapes()) whole->zeros_.push_back(Literal::Zeros(shape));
   return whole;
 }
@@ -283,10 +281,7 @@ absl::StatusOr<std::vector<std::vector<Literal>>> CombinedProgram::Run(absl::Spa
   }
   DiagnosticSink sink;
   std::optional<std::vector<Literal>> computed = engine_->RunPointers(given, &sink);
-  if (!computed) {
-    return absl::InternalError(
-        StrCat("execution failed: ", sink.diagnostics().empty() ? "" : sink.diagnostics()[0].message));
-  }
+  if (!computed) return FirstError(sink, "execution failed");
   const size_t each = computed->size() / arguments.size();
   std::vector<std::vector<Literal>> results(arguments.size());
   for (size_t d = 0; d < arguments.size(); ++d) {

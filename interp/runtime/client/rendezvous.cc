@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -120,6 +121,15 @@ absl::Status Rendezvous::RunDifferent(Round& round, const Program& program) {
   return absl::OkStatus();
 }
 
+// A round that ran out of memory ends with that: its arguments are those of devices that do not wait for ever.
+absl::Status Rendezvous::RunTogether(Round& round, const Program& program, bool different) {
+  try {
+    return different ? RunDifferent(round, program) : RunFor(round, program);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("execution failed: out of memory");
+  }
+}
+
 void Rendezvous::CompleteRound(const std::shared_ptr<Round>& round, const Program* program) {
   const std::vector<Arrival>& arrivals = round->arrivals;
   const auto declined = std::find_if(arrivals.begin(), arrivals.end(), [](const Arrival& a) { return !a.status.ok(); });
@@ -134,9 +144,9 @@ void Rendezvous::CompleteRound(const std::shared_ptr<Round>& round, const Progra
         absl::StrFormat("a program with collectives waited %g s for device %s", timeout_seconds_, missing));
   } else if (std::any_of(arrivals.begin(), arrivals.end(),
                          [&](const Arrival& a) { return a.program != arrivals[0].program; })) {
-    round->status = RunDifferent(*round, *program);
+    round->status = RunTogether(*round, *program, /*different=*/true);
   } else {
-    round->status = RunFor(*round, *program);
+    round->status = RunTogether(*round, *program, /*different=*/false);
   }
   for (Arrival& a : round->arrivals) {
     a.module = nullptr;

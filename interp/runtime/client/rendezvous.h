@@ -112,6 +112,7 @@ class Rendezvous {
   void CompleteRound(const std::shared_ptr<Round>& round, const Program* program);
   static absl::Status RunFor(Round& round, const Program& program);
   absl::Status RunDifferent(Round& round, const Program& program);
+  absl::Status RunTogether(Round& round, const Program& program, bool different);
   static std::string Missing(const Round& round);
   bool cancelled() const { return cancel_ != nullptr && cancel_->load(std::memory_order_relaxed); }
   // Waits until the round is done. Returns false if it is not: its time is over, or it was canceled.

@@ -117,10 +117,7 @@ InstructionId Padder::SpreadLimits(Shape indices, absl::Span<const InstructionId
   const ElementType type = indices.element_type();
   std::vector<InstructionId> parts;
   for (InstructionId limit : limits) {
-    const int value_bits = BitsOf(type) - (IsSigned(type) ? 1 : 0);
-    // A narrow type has no index beyond a larger limit.
-    if (value_bits < 31) limit = Binary(Opcode::kMinimum, limit, Number((int64_t{1} << value_bits) - 1));
-    parts.push_back(builder_.MakeConvert(limit, type));
+    parts.push_back(LimitOf(limit, type));
   }
   if (index_vector_dim == indices.rank() || parts.size() == 1) return builder_.MakeSplat(indices, parts[0]);
   const Shape one = shapes().Array(type, {1});
@@ -259,7 +256,7 @@ absl::StatusOr<Padder::InferredSizes> Padder::UpdateWithinSizes(Instruction i) {
         SizeOrBound(sizes.empty() ? InstructionId() : sizes[static_cast<size_t>(d)], shape.dim(d));
     InstructionId last = Binary(Opcode::kSubtract, size, SizeOrBound(length, written.dim(d)));
     last = Binary(Opcode::kMaximum, last, Number(0));
-    starts.push_back(Binary(Opcode::kMinimum, start.id(), builder_.MakeConvert(last, start.shape().element_type())));
+    starts.push_back(Binary(Opcode::kMinimum, start.id(), LimitOf(last, start.shape().element_type())));
     if (!length.valid()) continue;
     const InstructionId mask = ValidMask(written, d, length);
     inside = inside.valid() ? Binary(Opcode::kAnd, inside, mask) : mask;

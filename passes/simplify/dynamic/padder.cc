@@ -140,10 +140,16 @@ void Padder::Mask(Instruction user, int64_t index, int64_t dim, InstructionId si
   ++masks_;
 }
 
+InstructionId Padder::LimitOf(InstructionId limit, ElementType type) {
+  const int value_bits = BitsOf(type) - (IsSigned(type) ? 1 : 0);
+  // A narrow type has no index beyond a larger limit.
+  if (value_bits < 31) limit = Binary(Opcode::kMinimum, limit, Number((int64_t{1} << value_bits) - 1));
+  return builder_.MakeConvert(limit, type);
+}
+
 void Padder::ClampStart(Instruction user, int64_t index, InstructionId size, int64_t length) {
   const Instruction start = user.operand(index);
-  InstructionId last = Plus(size, -length);
-  if (start.shape() != at(last).shape()) last = builder_.Make(Opcode::kConvert, start.shape(), {last});
+  const InstructionId last = LimitOf(Plus(size, -length), start.shape().element_type());
   module_.ReplaceOperand(user.id(), index, Binary(Opcode::kMinimum, start.id(), last));
 }
 

@@ -108,8 +108,8 @@ class Padder {
   absl::StatusOr<InferredSizes> InferReduceWindow(Instruction i);
   absl::StatusOr<InferredSizes> InferSelectAndScatter(Instruction i);
   absl::StatusOr<InferredSizes> InferConvolution(Instruction i);
-  // Returns the number of positions of a window in a dimension of `size` elements.
-  InstructionId WindowCount(InstructionId size, const WindowDim& window);
+  // Returns the number of positions of a window in a dimension of `size` elements, at most `bound`.
+  InstructionId WindowCount(InstructionId size, int64_t bound, const WindowDim& window);
 
   // ---- calls.cc ----
   absl::Status VisitCall(Instruction i);
@@ -141,6 +141,8 @@ class Padder {
   InstructionId ValidMask(Shape shape, int64_t dim, InstructionId size);
   // Sets the elements of operand `index` of `user` from position `size` of dimension `dim` on to `value`.
   void Mask(Instruction user, int64_t index, int64_t dim, InstructionId size, InstructionId value);
+  // Returns a limit on indices as a scalar of their type.
+  InstructionId LimitOf(InstructionId limit, ElementType type);
   // Clamps operand `index` of `user`, a start index along a dimension of `size` elements, so that `length` elements
   // fit.
   void ClampStart(Instruction user, int64_t index, InstructionId size, int64_t length);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inference of dynamic sizes for windows that move over arrays.
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
+#include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
 #include "passes/simplify/dynamic/padder.h"
@@ -60,7 +62,7 @@ Literal Extreme(Shape scalar, bool least) {
 
 }  // namespace
 
-InstructionId Padder::WindowCount(InstructionId size, const WindowDim& w) {
+InstructionId Padder::WindowCount(InstructionId size, int64_t bound, const WindowDim& w) {
   if (w.base_dilation != 1) {
     // Elements lie `base_dilation` apart; no elements take no space.
     const InstructionId gaps = Binary(Opcode::kMaximum, Plus(size, -1), Number(0));
@@ -68,10 +70,14 @@ InstructionId Padder::WindowCount(InstructionId size, const WindowDim& w) {
     size = Binary(Opcode::kAdd, Binary(Opcode::kMultiply, gaps, Number(w.base_dilation)), any);
   }
   const int64_t reach = (w.size - 1) * w.window_dilation + 1;
-  const int64_t more = w.padding_low + w.padding_high - reach + w.stride;
+  // Windows that are further apart than the dimension is long: there is one, whatever the stride.
+  const int64_t dilated = SaturatingAdd(SaturatingMultiply(bound, w.base_dilation), 1);
+  const int64_t longest = SaturatingAdd(dilated, std::max<int64_t>(SaturatingAdd(w.padding_low, w.padding_high), 0));
+  const int64_t stride = std::min(w.stride, longest);
+  const int64_t more = w.padding_low + w.padding_high - reach + stride;
   InstructionId count = Plus(size, more);
   if (more < 0) count = Binary(Opcode::kMaximum, count, Number(0));
-  if (w.stride != 1) count = Binary(Opcode::kDivide, count, Number(w.stride));
+  if (stride != 1) count = Binary(Opcode::kDivide, count, Number(stride));
   return count;
 }
 
@@ -86,7 +92,7 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferReduceWindow(Instruction i) {
     if (!size.valid()) continue;
     // Windows that reach beyond the size read the padding value.
     for (int64_t k = 0; k < arrays; ++k) Mask(i, k, d, size, i.operand(arrays + k).id());
-    sizes[static_cast<size_t>(d)] = WindowCount(size, window[d]);
+    sizes[static_cast<size_t>(d)] = WindowCount(size, shape.dim(d), window[d]);
   }
   InferredSizes result;
   for (int64_t k = 0; k < arrays; ++k) result.sizes.insert(result.sizes.end(), sizes.begin(), sizes.end());
@@ -110,7 +116,7 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferSelectAndScatter(Instruction 
     }
     InstructionId count = SizeOf(source, d);
     if (!count.valid() && SizeOf(operand, d).valid()) {
-      count = WindowCount(SizeOf(operand, d), WindowView::Of(i)[d]);
+      count = WindowCount(SizeOf(operand, d), i.operand(0).shape().dim(d), WindowView::Of(i)[d]);
     }
     if (count.valid()) Mask(i, 1, d, count, Zero(scalar.element_type()));
   }
@@ -150,7 +156,8 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferConvolution(Instruction i) {
     const InstructionId size = SizeOf(input, dims.input_spatial[s]);
     if (!size.valid()) continue;
     mask(0, dims.input_spatial[s], size);
-    result.sizes[static_cast<size_t>(dims.output_spatial[s])] = WindowCount(size, window[s]);
+    result.sizes[static_cast<size_t>(dims.output_spatial[s])] =
+        WindowCount(size, i.operand(0).shape().dim(dims.input_spatial[s]), window[s]);
   }
   return result;
 }
