@@ -5,6 +5,7 @@
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -133,15 +134,19 @@ void Metrics::AddSample(std::string_view metric, MetricKind kind, double value) 
   AddSampleAt(metric, kind, Now(), value);
 }
 
+// Called by destructors, which may run because there is no memory: a sample for which there is none is left out.
 void Metrics::AddSampleAt(std::string_view metric, MetricKind kind, int64_t time_ns, double value) {
   std::lock_guard<std::mutex> lock(mutex_);
-  auto it = metrics_.find(metric);
-  if (it == metrics_.end()) it = metrics_.emplace(metric, MetricData{kind, 0, 0, {}}).first;
-  MetricData& m = it->second;
-  ++m.total_samples;
-  m.accumulator += value;
-  m.samples.push_back({time_ns, value});
-  if (m.samples.size() > options_.max_samples) m.samples.pop_front();
+  try {
+    auto it = metrics_.find(metric);
+    if (it == metrics_.end()) it = metrics_.emplace(metric, MetricData{kind, 0, 0, {}}).first;
+    MetricData& m = it->second;
+    m.samples.push_back({time_ns, value});
+    ++m.total_samples;
+    m.accumulator += value;
+    if (m.samples.size() > options_.max_samples) m.samples.pop_front();
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 std::optional<int64_t> Metrics::counter(std::string_view name) const {

@@ -343,7 +343,9 @@ absl::Status InferPad(const InferenceContext& in, InferredShape* out) {
     }
     int64_t size;
     if (!Multiply(std::max<int64_t>(a.dim(i) - 1, 0), padding.interior(i), &size) || !Add(size, a.dim(i), &size) ||
-        !Add(size, padding.low(i), &size) || !Add(size, padding.high(i), &size)) {
+        // The negative one first, with which the other may fit.
+        !Add(size, std::min(padding.low(i), padding.high(i)), &size) ||
+        !Add(size, std::max(padding.low(i), padding.high(i)), &size)) {
       return Error("padding overflows dimension ", i);
     }
     if (size < 0) return Error("negative size of dimension ", i, " of operand 0 (", Text(a), ") after padding: ", size);

@@ -82,14 +82,33 @@ class ShardingPropagation : public Pass {
 class ShardyPropagation : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
-    const absl::StatusOr<int64_t> imported = sharding::ImportShardy(module);
-    if (!imported.ok()) return imported.status();
-    if (*imported > 0) Count("attributes and custom-calls of Shardy read", *imported);
+    // A manual computation within another one, or in a loop, is beyond Shardy's own forms: its axes are read first.
+    int64_t imported = 0;
+    if (HasInnerManualComputation(module)) {
+      const absl::StatusOr<int64_t> read = sharding::ImportShardy(module);
+      if (!read.ok()) return read.status();
+      imported = *read;
+      if (imported > 0) Count("attributes and custom-calls of Shardy read", imported);
+    }
     const absl::StatusOr<sharding::PropagationCounts> counts = sharding::PropagateLikeShardy(module);
     if (!counts.ok()) return counts.status();
     if (counts->added > 0) Count("shardings added", counts->added);
     if (counts->changed > 0) Count("shardings changed", counts->changed);
-    return *imported + counts->total() > 0;
+    return imported + counts->total() > 0;
+  }
+
+ private:
+  static bool HasInnerManualComputation(const Module& module) {
+    for (Computation c : module.computations()) {
+      if (c == module.entry()) continue;
+      for (Instruction i : c.instructions()) {
+        if (i.opcode() == Opcode::kCustomCall &&
+            i.string_attr(Attr::kCustomCallTarget) == "xla.sdy.GlobalToLocalShape") {
+          return true;
+        }
+      }
+    }
+    return false;
   }
 };
 

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 
 #include "ir/core/str_cat.h"
@@ -203,8 +204,12 @@ TraceMe::~TraceMe() {
   Recorder& recorder = TheRecorder();
   std::lock_guard<std::mutex> lock(recorder.mutex);
   if (session_ != current_session.load(std::memory_order_relaxed)) return;
-  AddEvent(&recorder, {std::move(name_), NumberOfThread(&recorder), start_ns_, end, std::move(stats_), at_start_,
-                       at_end, std::move(source_)});
+  try {
+    AddEvent(&recorder, {std::move(name_), NumberOfThread(&recorder), start_ns_, end, std::move(stats_), at_start_,
+                         at_end, std::move(source_)});
+  } catch (const std::bad_alloc&) {
+    // The span may end because there is no memory; it is left out.
+  }
 }
 
 void TraceMe::Add(std::string_view stat, int64_t value) {
