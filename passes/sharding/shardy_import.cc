@@ -242,6 +242,7 @@ absl::Status ShardyImporter::Rewrite(Computation c, const ManualRegion& region) 
 
 absl::StatusOr<int64_t> ShardyImporter::Run() {
   if (!module_.entry().valid() || !IsNeeded()) return count_;
+  if (module_.header().num_partitions > 1) devices_ = module_.header().num_partitions;
   const ListId header = module_.header().frontend_attributes;
   if (header.valid()) {
     const StringId meshes = FindFrontendAttribute(module_.context(), header, "xla.sdy.meshes");

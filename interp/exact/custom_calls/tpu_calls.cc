@@ -153,6 +153,12 @@ Instruction SlicedArray(Instruction value) {
   return value.operand_count() > 0 ? value.operand(0) : Instruction();
 }
 
+// A constant may have been copied for each of its users.
+bool IsSameArray(Instruction a, Instruction b) {
+  return a == b || (a.opcode() == Opcode::kConstant && b.opcode() == Opcode::kConstant && a.shape() == b.shape() &&
+                    a.literal_id() == b.literal_id());
+}
+
 // Returns the operands of a ConcatBitcast in the order of their places: by the slices, if they are those of one array
 // and cover it without gaps, else as given.
 std::vector<size_t> OrderOfParts(Instruction call, int64_t dimension) {
@@ -162,7 +168,7 @@ std::vector<size_t> OrderOfParts(Instruction call, int64_t dimension) {
   std::vector<int64_t> starts, limits;
   for (Instruction operand : call.operands()) {
     const Instruction slice = SliceOf(operand);
-    if (!slice.valid() || SlicedArray(operand) != SlicedArray(call.operand(0))) return given;
+    if (!slice.valid() || !IsSameArray(SlicedArray(operand), SlicedArray(call.operand(0)))) return given;
     const SliceView view = SliceView::Of(AttrReader(slice));
     if (dimension >= view.rank() || view.stride(dimension) != 1) return given;
     starts.push_back(view.start(dimension));

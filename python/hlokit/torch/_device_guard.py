@@ -32,8 +32,8 @@ def _guard_like(meta: int) -> Optional[int]:
     if functions is None:
         return None
     table = (ctypes.c_void_p * _MOST_FUNCTIONS).from_address(functions)
-    kind = ctypes.CFUNCTYPE(ctypes.c_int8, ctypes.c_void_p)(table[_TYPE])
-    device = ctypes.CFUNCTYPE(ctypes.c_uint16, ctypes.c_void_p)(table[_GET_DEVICE])
+    kind = ctypes.CFUNCTYPE(ctypes.c_int8, ctypes.c_void_p)(table[_TYPE] or 0)
+    device = ctypes.CFUNCTYPE(ctypes.c_uint16, ctypes.c_void_p)(table[_GET_DEVICE] or 0)
     if kind(meta) != _META or device(meta) & 0xFF != _META:
         return None
     copy = (ctypes.c_void_p * (2 + _MOST_FUNCTIONS))()  # type information precedes the functions
@@ -54,6 +54,6 @@ def register() -> bool:
         return False
     if guards[_XLA] is None and guards[_META] is not None:
         registrar.argtypes, registrar.restype = (ctypes.c_void_p, ctypes.c_int8, ctypes.c_void_p), None
-        guard = _guard_like(guards[_META]) or guards[_META]
+        guard = _guard_like(guards[_META] or 0) or guards[_META]
         registrar(ctypes.byref(ctypes.c_char()), _XLA, guard)  # its `this` is an empty object
     return guards[_XLA] is not None

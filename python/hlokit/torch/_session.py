@@ -59,9 +59,14 @@ def configure(
     }
     options = {**_options, **{name: value for name, value in given.items() if value is not None}}
     with _lock:
-        session = TracerSession(**{**options, "debug": options["debug"] or _shows_lines()})
+        session = _new_session(options)
         _options.update(options)
         _sessions[-1:] = [session]
+
+
+def _new_session(options: Dict[str, Any]) -> TracerSession:
+    given: Dict[str, Any] = {**options, "debug": options["debug"] or _shows_lines()}
+    return TracerSession(**given)
 
 
 def _shows_lines() -> bool:
@@ -81,7 +86,7 @@ def current() -> TracerSession:
 def temporary(**options: Any) -> Iterator[TracerSession]:
     """A session of its own for the block."""
     given = {**_options, **options}
-    session = TracerSession(**{**given, "debug": given["debug"] or _shows_lines()})
+    session = _new_session(given)
     current()
     _sessions.append(session)
     try:

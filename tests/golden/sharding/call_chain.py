@@ -35,7 +35,7 @@ def main():
     parser.add_argument('length', type=int)
     parser.add_argument('--axes', action='store_true')
     args = parser.parse_args()
-    mesh = ', '.join(f'"a{n}"=1' for n in range(args.length + 1 if args.axes else 1))
+    mesh = ', '.join(f'"a{n}"=2' for n in range(args.length + 1 if args.axes else 1))
     print(f'HloModule chain, frontend_attributes={{xla.sdy.meshes={{mesh = #sdy.mesh<[{mesh}]>}}}}')
     computations = [(f'c{args.length}', [f'  p = {ARRAY} parameter(0)', f'  ROOT n = {ARRAY} negate(p)'])]
     for n in reversed(range(args.length)):

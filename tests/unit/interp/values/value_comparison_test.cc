@@ -101,11 +101,12 @@ TEST_F(ValueComparisonTest, ShapesMustAgree) {
 
 TEST(ParseErrorSpecTest, RejectsWhatIsNoBound) {
   for (const char* text :
-       {"", "ulp", "ulp:", "ulp:x", "ulp:-1", "rel:nan", "exact,ulp:1", "ulp:1,", "ulps:3", "1e-5"}) {
+       {"", "ulp", "ulp:", "ulp:x", "ulp:-1", "rel:nan", "exact,ulp:1", "ulp:1,", "ulps:3", "-1e-5", "nan"}) {
     EXPECT_FALSE(ParseErrorSpec(text).ok()) << text;
   }
   EXPECT_TRUE(ParseErrorSpec("exact")->is_exact());
   EXPECT_EQ(ParseErrorSpec("rel:1e-5,abs:2")->absolute, 2.0);
+  EXPECT_EQ(ParseErrorSpec("1e-5")->relative, 1e-5);
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ TEST_F(ValuesTest, SeededArgumentsDifferByDevice) {
 
 TEST_F(ValuesTest, ArgumentsAreRequired) {
   const std::string text = StderrOf([&] { EXPECT_FALSE(Arguments()); });
-  EXPECT_NE(text.find("the program has 1 arguments: specify --args=FILE, --args-npy=DIR or --seed=N"),
+  EXPECT_NE(text.find("the program has 1 argument: specify --args=FILE, --args-npy=DIR or --seed=N"),
             std::string::npos);
   EXPECT_EQ(diagnostics_.exit_code(), cli::kUsage);
 }
