@@ -443,7 +443,7 @@ int64_t DuplicateInstructions(const Module& module) {
       Key key(i.opcode(), i.shape().id().value, i.record().payload, {}, {});
       for (Instruction operand : i.operands()) std::get<3>(key).push_back(operand.id().value);
       for (AttrValue value : i.attrs()) {
-        if (value.attr == Attr::kControlPredecessors || !IsCommon(value.attr)) {
+        if (value.attr == Attr::kControlPredecessors || value.attr == Attr::kSharding || !IsCommon(value.attr)) {
           std::get<4>(key).push_back({value.attr, value.payload});
         }
       }

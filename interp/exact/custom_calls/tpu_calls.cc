@@ -153,10 +153,12 @@ Instruction SlicedArray(Instruction value) {
   return value.operand_count() > 0 ? value.operand(0) : Instruction();
 }
 
-// A constant may have been copied for each of its users.
+// A constant or an iota may have been copied for each of its users.
 bool IsSameArray(Instruction a, Instruction b) {
-  return a == b || (a.opcode() == Opcode::kConstant && b.opcode() == Opcode::kConstant && a.shape() == b.shape() &&
-                    a.literal_id() == b.literal_id());
+  if (a == b) return true;
+  if (a.opcode() != b.opcode() || a.shape() != b.shape()) return false;
+  if (a.opcode() == Opcode::kConstant) return a.literal_id() == b.literal_id();
+  return a.opcode() == Opcode::kIota && a.int_attr(Attr::kIotaDimension) == b.int_attr(Attr::kIotaDimension);
 }
 
 // Returns the operands of a ConcatBitcast in the order of their places: by the slices, if they are those of one array
