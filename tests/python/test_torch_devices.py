@@ -98,7 +98,6 @@ def test_a_device_without_a_number_is_that_of_the_thread():
 
 def test_a_thread_that_uses_the_device_of_another_ends_with_an_error():
     for use in (lambda: torch.ones(1, device="xla:0"), lambda: torch.ones(1).to("xla:0"),
-                lambda: torch.ones(1).to(xm.xla_device()).to("xla:0"),
                 lambda: xm.send_cpu_data_to_device([torch.ones(1)], torch.device("xla", 0))):
         def run(index):
             value = use()

@@ -151,7 +151,8 @@ def test_the_time_of_a_loader_is_seen():
     waits, waited = ht.metrics.metric_data("LoaderWaitTime")
     assert waits >= 8 and waited > 4 * seconds * 1e9
     document = t.simulate("v4").document()
-    assert document["steps"]["mean_us"] > 0.8e6 * seconds
+    assert document["step_time_us"] > 0.8e6 * seconds and document["bound_by"] == "host"
+    assert document["host"]["phases"][0]["phase"] == "input pipeline"
 
 
 def test_a_starved_program_is_told_so(tmp_path):
