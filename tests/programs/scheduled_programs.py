@@ -17,9 +17,10 @@ import os
 import subprocess
 import sys
 
-# Pipeline `tpu` up to the schedule, without the passes that only a schedule profits from.
+# Pipeline `tpu` up to the schedule, without the passes that only a schedule profits from. The copies that a loop's
+# state needs of constants and parameters belong to the program, scheduled or not.
 UNSCHEDULED = ("spmd,tpu-simplify,layout-assignment{target=tpu},tuple-simplifier,dce,fusion{reduction-epilogues},tuple-simplifier,dce,"
-               "all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,async-collective-creator{reduce-scatters=false}")
+               "copy-insertion{arguments-only},all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,async-collective-creator{reduce-scatters=false}")
 
 
 def device_time(binary, path, device, pipeline):

@@ -3,8 +3,11 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <string>
 
 #include "ir/core/str_cat.h"
@@ -15,18 +18,30 @@ namespace {
 std::atomic<bool> interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-void OnInterrupt(int) {
-  interrupted.store(true);
-  std::signal(SIGINT, SIG_DFL);
-}
-
 std::atomic<int> termination{0};
 static_assert(std::atomic<int>::is_always_lock_free);
 
-void OnTermination(int signal) {
-  interrupted.store(true);
-  termination.store(signal);
-  std::signal(signal, SIG_DFL);  // the next one ends the program
+// timeout(1) signals its command and then the process group, so a signal arrives twice within microseconds. One that
+// comes sooner than this after the first is the same request.
+constexpr int64_t kSameRequestNanoseconds = 500'000'000;
+
+// When SIGINT, SIGTERM or SIGHUP came first, or 0.
+std::array<std::atomic<int64_t>, 3> first_times{};
+static_assert(std::atomic<int64_t>::is_always_lock_free);
+
+// Async-signal-safe, as are the functions that it calls.
+void OnSignal(int signal) {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const int64_t nanoseconds = int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec + 1;
+  int64_t first = 0;
+  if (first_times[signal == SIGINT ? 0 : signal == SIGTERM ? 1 : 2].compare_exchange_strong(first, nanoseconds)) {
+    interrupted.store(true);
+    if (signal != SIGINT) termination.store(signal);
+  } else if (nanoseconds - first >= kSameRequestNanoseconds) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);  // is delivered when this handler returns
+  }
 }
 
 }  // namespace
@@ -34,7 +49,7 @@ void OnTermination(int signal) {
 const std::atomic<bool>* InstallTerminationHandler() {
   for (const int signal : {SIGTERM, SIGHUP}) {
     // One that is ignored, as by nohup, stays so.
-    if (std::signal(signal, OnTermination) == SIG_IGN) std::signal(signal, SIG_IGN);
+    if (std::signal(signal, OnSignal) == SIG_IGN) std::signal(signal, SIG_IGN);
   }
   return InstallInterruptHandler();
 }
@@ -47,7 +62,7 @@ void RaiseTermination() {
 }
 
 const std::atomic<bool>* InstallInterruptHandler() {
-  std::signal(SIGINT, OnInterrupt);
+  std::signal(SIGINT, OnSignal);
   return &interrupted;
 }
 

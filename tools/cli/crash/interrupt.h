@@ -9,7 +9,7 @@
 namespace hlokit::cli {
 
 // Installs a handler of SIGINT. The first ^C sets the returned flag, which ends the run with what it has so far; the
-// next one ends the program.
+// next one, half a second later or more, ends the program.
 const std::atomic<bool>* InstallInterruptHandler();
 
 // Installs it for SIGTERM and SIGHUP too, for a tool that has files or processes to remove. It calls
