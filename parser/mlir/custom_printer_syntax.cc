@@ -375,6 +375,8 @@ bool OperationPrinter::IsShortReducer(const Operation& op, std::string_view* inn
   const Operation& applied = m_.op(block.first);
   if (!applied.next.valid() || m_.op(applied.next).next.valid()) return false;
   const Operation& returned = m_.op(applied.next);
+  // The short form has one location, of all of them.
+  if (options_.locations && applied.location != op.location) return false;
   *inner = n.str(applied.name);
   static constexpr std::string_view kCommutative[] = {"stablehlo.add",     "stablehlo.multiply", "stablehlo.maximum",
                                                       "stablehlo.minimum", "stablehlo.and",      "stablehlo.or",

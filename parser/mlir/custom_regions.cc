@@ -52,7 +52,9 @@ bool OperationParser::MakeReducer(std::string_view op_name) {
     }
     if (!FinishOperation(/*with_location=*/false)) return false;
   }
+  const BlockId made = regions_.back().block;
   CloseRegion();
+  op().reducer = made;
   return true;
 }
 

@@ -181,6 +181,11 @@ bool OperationParser::FinishOperation(bool with_location) {
   const bool record = !same && TailEndsHere();
   NodeId location;
   if (with_location && in_.Peek() == 'l' && in_.PeekWord() == "loc" && !ParseLocation(&location)) return false;
+  if (current.reducer.valid() && location.valid()) {
+    for (OperationId inner = m_.blocks[current.reducer.value].first; inner.valid(); inner = m_.op(inner).next) {
+      m_.operations[inner.value].location = location;
+    }
+  }
   const size_t operands = operands_.size() - current.operands;
   const size_t types = operand_types_.size() - current.operand_types;
   if (current.has_types && operands != types) {

@@ -59,6 +59,7 @@ class OperationParser {
     bool has_types = false;
     OperationId same_as;       // whose attributes and types these are
     uint64_t tree_size = 0;    // of these
+    BlockId reducer;           // of `applies`: its operations have the location of this one
     std::string_view tail;     // the text after the operands, to the end of the line or the location
     uint32_t tail_kind = 0;    // in known_tails_
     size_t tail_operands = 0;  // on the stack where the tail begins

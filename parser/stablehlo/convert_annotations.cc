@@ -275,6 +275,9 @@ absl::Status Converter::Annotate(const Op& op, InstructionId id) {
       module_->SetAttr(id, Attr::kBackendConfig, context().strings.Intern(nodes().text(attribute.value)).value);
     } else if (name.starts_with("hlokit.") || name == "xla_shape") {
       RememberControl(name, attribute.value, id);  // others are taken by the conversion
+    } else if (custom_call && nodes().Integers(attribute.value) &&
+               (name == kOperandMemorySpaces || name == kResultMemorySpaces)) {
+      // Taken by the conversion.
     } else if (custom_call || (name != "mhlo.attributes" && name != "mhlo.version")) {
       Keep(name, attribute.value, &kept);
     }

@@ -65,7 +65,9 @@ absl::Status Converter::ConvertCall(const Op& op) {
     }
   }
   if (KeptOpcode(op) == Opcode::kFusion) {
-    attrs[0] = Builder::Calls(Attr::kCalls, called);
+    // Each fusion has a computation of its own.
+    const bool first = fused_.insert(called.value).second;
+    attrs[0] = Builder::Calls(Attr::kCalls, first ? called : module_->CloneComputation(called));
     // Its kind is among the attributes that are read later, and required.
     attrs.push_back({Attr::kFusionKind, 0});
     return EmitTuple(op, Opcode::kFusion, operands(op), attrs);

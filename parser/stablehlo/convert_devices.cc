@@ -5,10 +5,10 @@
 
 namespace hlokit::stablehlo {
 
-// Several operands pass through a tuple, as XLA has it.
+// XLA passes several operands through a tuple.
 std::vector<InstructionId> Converter::TupledOperands(const Op& op) {
   std::vector<InstructionId> values = operands(op);
-  if (values.size() < 2) return values;
+  if (values.size() < 2 || !options_.as_xla) return values;
   const InstructionId tuple = b().MakeTuple(values);
   for (size_t i = 0; i < values.size(); ++i) values[i] = PickElement(tuple, static_cast<int64_t>(i));
   return values;

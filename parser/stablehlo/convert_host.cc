@@ -6,6 +6,7 @@
 #include "ir/sharding/sharding.h"
 #include "parser/stablehlo/backend_config.h"
 #include "parser/stablehlo/converter.h"
+#include "parser/stablehlo/export.h"
 
 namespace hlokit::stablehlo {
 
@@ -226,28 +227,31 @@ absl::Status Converter::ConvertCustomCall(const Op& op) {
     const std::optional<Ints> order = nodes().Integers(layout);
     if (!order || !array.IsArray() || static_cast<int64_t>(order->size()) != array.rank()) return array;
     const Ints list = nodes().Integers(Attribute(op, spaces)).value_or(Ints());
-    LayoutExtras extras;
-    extras.memory_space = i < list.size() && list[i] > 0 ? list[i] : 0;
+    // A result has the tiles and the like of the shape that the operation keeps, if that agrees.
+    const LayoutRecord* const kept = spaces == kResultMemorySpaces ? array.layout() : nullptr;
+    const bool same =
+        kept != nullptr && kept->extras != nullptr &&
+        std::equal(order->begin(), order->end(), kept->minor_to_major.begin(), kept->minor_to_major.end());
+    LayoutExtras extras = same ? *kept->extras : LayoutExtras();
+    if (i < list.size() && list[i] > 0) extras.memory_space = list[i];
     return shapes().WithLayout(array, shapes().Layout(*order, extras));
   };
   if (operand_layouts.valid() && nodes().kind(operand_layouts) == NodeKind::kArray) {
     Ints ids;
     for (size_t i = 0; i < op.operand_count && i < nodes().child_count(operand_layouts); ++i) {
       ids.push_back(
-          with_layout(shape_of(operand(op, i)), nodes().child(operand_layouts, i), "mhlo.operand_memory_spaces", i)
-              .id()
-              .value);
+          with_layout(shape_of(operand(op, i)), nodes().child(operand_layouts, i), kOperandMemorySpaces, i).id().value);
     }
     attrs.push_back(List(Attr::kOperandLayoutConstraints, ids));
   }
   if (result_layouts.valid() && nodes().kind(result_layouts) == NodeKind::kArray &&
       nodes().child_count(result_layouts) != 0) {
     if (op.result_count == 1 && shape->IsArray()) {
-      *shape = with_layout(*shape, nodes().child(result_layouts, 0), "mhlo.result_memory_spaces", 0);
+      *shape = with_layout(*shape, nodes().child(result_layouts, 0), kResultMemorySpaces, 0);
     } else if (shape->IsTuple()) {
       std::vector<Shape> elements(shape->elements().begin(), shape->elements().end());
       for (size_t i = 0; i < elements.size() && i < nodes().child_count(result_layouts); ++i) {
-        elements[i] = with_layout(elements[i], nodes().child(result_layouts, i), "mhlo.result_memory_spaces", i);
+        elements[i] = with_layout(elements[i], nodes().child(result_layouts, i), kResultMemorySpaces, i);
       }
       *shape = shapes().Tuple(elements);
     }

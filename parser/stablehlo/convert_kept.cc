@@ -83,6 +83,9 @@ void Converter::SetKeptAttributes(const Op& op, InstructionId id) {
                                        Attr::kAsyncExecutionThread,
                                        Attr::kCrossProgramPrefetchIndex,
                                        Attr::kLiteral,
+                                       Attr::kInferredDimension,
+                                       Attr::kStatistics,
+                                       Attr::kDotAlgorithm,
                                        Attr::kApiVersion};
   for (Attr attr : kReadable) {
     const NodeId value = nodes().Entry(dictionary, ToString(attr));

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ir/builder/builder.h"
@@ -398,6 +399,7 @@ class Converter {
   absl::flat_hash_map<std::string, mlir::OperationId> functions_;
   absl::flat_hash_map<uint32_t, ComputationId> computations_;  // of functions, by operation
   absl::flat_hash_map<uint32_t, bool> open_functions_;
+  absl::flat_hash_set<uint32_t> fused_;  // computations of fusions
   uint32_t placed_ = 0;  // the first instruction without SetSources
   mlir::OperationId main_;
   std::vector<mlir::OperationId> uncalled_;  // functions that are converted though nothing calls them, the last first

@@ -41,6 +41,9 @@ inline constexpr std::string_view kEntryLayout = "hlokit.entry_layout";
 inline constexpr std::string_view kBufferDonors = "hlokit.buffer_donors";
 // The shapes of the asynchronous updates between a start and this done, in HLO's text.
 inline constexpr std::string_view kAsyncUpdates = "hlokit.async_updates";
+// Of the layouts of a custom call, whose attributes have the order of dimensions only.
+inline constexpr std::string_view kOperandMemorySpaces = "mhlo.operand_memory_spaces";
+inline constexpr std::string_view kResultMemorySpaces = "mhlo.result_memory_spaces";
 // Control dependencies: the number of a predecessor, and those of the predecessors of an operation.
 inline constexpr std::string_view kControlId = "hlokit.control_id";
 inline constexpr std::string_view kControlPredecessors = "hlokit.control_predecessors";

@@ -18,6 +18,7 @@
 #include "absl/functional/function_ref.h"
 #include "ir/core/str_cat.h"
 #include "parser/store/credentials.h"
+#include "parser/store/resolve_host.h"
 #include "parser/store/retry.h"
 #include "parser/store/shared_library.h"
 #include "parser/store/sigpipe_guard.h"
@@ -211,8 +212,16 @@ class RedisStore : public ByteStore {
   // Connects and logs in if there is no connection.
   absl::Status Connect(const Deadline& deadline) {
     if (context_ != nullptr) return absl::OkStatus();
-    context_ = Redis().connect(url().host.c_str(), url().port, TimevalOf(deadline.Within(options_.connect_timeout_ms)));
-    if (context_ == nullptr) return absl::UnavailableError("no memory for a connection");
+    // The library would wait for name servers as long as the system does.
+    const absl::StatusOr<std::vector<std::string>> addresses =
+        ResolveHost(url().host, deadline.Within(options_.connect_timeout_ms));
+    if (!addresses.ok()) return addresses.status();
+    for (const std::string& address : *addresses) {
+      Disconnect();
+      context_ = Redis().connect(address.c_str(), url().port, TimevalOf(deadline.Within(options_.connect_timeout_ms)));
+      if (context_ == nullptr) return absl::UnavailableError("no memory for a connection");
+      if (context_->err == 0) break;
+    }
     if (context_->err != 0) return Lost("cannot connect");
     // From here on this process waits, until the deadline, instead of the library, which waits for each part.
     const int flags = fcntl(context_->fd, F_GETFL);

@@ -6,14 +6,16 @@
 //   json       HLO -> JSON -> HLO
 //   stablehlo  HLO -> StableHLO -> HLO: instructions correspond by their place below the roots
 //
-//   field_round_trips TABLE [--docs=FILE] [--list] [--sample=N] [--minimum=N] FILE|DIR...
+//   field_round_trips TABLE [--docs=FILE] [--list] [--sample=N] [--minimum=N] [--maximum-other=N] [--all-rows]
+//   FILE|DIR...
 //
 // TABLE has what is dropped on purpose: a row for each field of a round trip, `TRIP\tMESSAGE.FIELD\tOPCODES\tREASON`;
 // the opcodes of the instructions that lose it are separated by commas, `-` if it is no question of them; with `+`
 // before the message the field may be there afterwards where it was not. A field that is none ends the program, so does
 // a row of a trip that is none. --docs is a page that has to have these rows. --sample takes every N-th file; --list
-// names the modules. Exits with 1 if another field differs, or if fewer than --minimum modules were compared after
-// StableHLO, as those of another structure are not: they are counted.
+// names the modules. Exits with 1 if another field differs, if fewer than --minimum modules were compared after
+// StableHLO, or if more than --maximum-other were not: those of another structure, those that are not exported. With
+// --all-rows a row of the table that no module needs is an error too.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -60,6 +62,11 @@ struct Dropped {
   int64_t seen = 0;
 };
 
+// Returns true for instructions whose computations are regions in StableHLO; those of others are functions.
+bool HasRegions(const xla::HloInstructionProto& instruction) {
+  return instruction.opcode() != "call" && instruction.opcode() != "fusion" && instruction.opcode() != "custom-call";
+}
+
 // Names the fields that differ, and passes over those that are dropped.
 class Reporter : public MessageDifferencer::Reporter {
  public:
@@ -67,8 +74,7 @@ class Reporter : public MessageDifferencer::Reporter {
       : trip_(trip), before_(before), table_(*table) {
     for (const xla::HloComputationProto& c : before.computations()) {
       for (const xla::HloInstructionProto& i : c.instructions()) {
-        const bool function = i.opcode() == "call" || i.opcode() == "fusion" || i.opcode() == "custom-call";
-        if (!function) regions_.insert(i.called_computation_ids().begin(), i.called_computation_ids().end());
+        if (HasRegions(i)) regions_.insert(i.called_computation_ids().begin(), i.called_computation_ids().end());
       }
     }
   }
@@ -139,10 +145,18 @@ bool Canonicalize(bool rename, xla::HloModuleProto* module) {
   for (xla::HloComputationProto& c : *module->mutable_computations()) computations[c.id()] = &c;
   std::map<int64_t, int64_t> numbers, computation_numbers;
   std::vector<xla::HloComputationProto> ordered;
-  // Computations in post-order of the calls from the entry, then the others by their names.
+  // Computations in post-order of the calls from the entry, then from those that nothing calls by their names.
   std::vector<int64_t> roots = {module->entry_computation_id()};
   std::map<std::string, int64_t> by_name;
-  for (const xla::HloComputationProto& c : module->computations()) by_name[c.name()] = c.id();
+  std::set<int64_t> called;
+  for (const xla::HloComputationProto& c : module->computations()) {
+    for (const xla::HloInstructionProto& i : c.instructions()) {
+      called.insert(i.called_computation_ids().begin(), i.called_computation_ids().end());
+    }
+  }
+  for (const xla::HloComputationProto& c : module->computations()) {
+    if (!called.contains(c.id())) by_name[c.name()] = c.id();
+  }
   for (const auto& [name, id] : by_name) roots.push_back(id);
   std::set<int64_t> open, done;
   const auto instruction_order = [rename](const xla::HloComputationProto& c) {
@@ -246,6 +260,107 @@ bool Canonicalize(bool rename, xla::HloModuleProto* module) {
   return true;
 }
 
+// Gives a copy of a computation and its instructions ids from `next` on.
+void Renumber(int64_t* next, xla::HloComputationProto* computation) {
+  std::map<int64_t, int64_t> ids;
+  computation->set_id((*next)++);
+  for (xla::HloInstructionProto& i : *computation->mutable_instructions()) {
+    ids[i.id()] = *next;
+    i.set_id((*next)++);
+  }
+  for (xla::HloInstructionProto& i : *computation->mutable_instructions()) {
+    for (int64_t& id : *i.mutable_operand_ids()) id = ids[id];
+    for (int64_t& id : *i.mutable_control_predecessor_ids()) id = ids[id];
+  }
+  computation->set_root_id(ids[computation->root_id()]);
+}
+
+// Copies regions that several instructions have, as StableHLO does. Returns false for a module with too many.
+bool CopySharedRegions(xla::HloModuleProto* module) {
+  constexpr int kMaxComputations = 100000;
+  std::map<int64_t, int> places;
+  int64_t next = 0;
+  for (int i = 0; i < module->computations_size(); ++i) {
+    places[module->computations(i).id()] = i;
+    next = std::max(next, module->computations(i).id() + 1);
+    for (const xla::HloInstructionProto& k : module->computations(i).instructions()) next = std::max(next, k.id() + 1);
+  }
+  std::set<int64_t> used;
+  // Copies come at the end, and their own regions are copied when it is their turn.
+  for (int i = 0; i < module->computations_size(); ++i) {
+    for (int k = 0; k < module->computations(i).instructions_size(); ++k) {
+      xla::HloInstructionProto& instruction = *module->mutable_computations(i)->mutable_instructions(k);
+      if (!HasRegions(instruction)) continue;
+      for (int c = 0; c < instruction.called_computation_ids_size(); ++c) {
+        const auto place = places.find(instruction.called_computation_ids(c));
+        if (place == places.end() || used.insert(place->first).second) continue;
+        if (module->computations_size() > kMaxComputations) return false;
+        xla::HloComputationProto copy = module->computations(place->second);
+        Renumber(&next, &copy);
+        copy.set_name(StrCat(copy.name(), ".copy", copy.id()));
+        instruction.set_called_computation_ids(c, copy.id());
+        used.insert(copy.id());
+        places[copy.id()] = module->computations_size();
+        // `instruction` stays where it is: elements of the list are allocated one by one.
+        *module->add_computations() = std::move(copy);
+      }
+    }
+  }
+  return true;
+}
+
+// Numbers the stack frames by their first use, from the outermost frame on. Frames that no instruction has go, and a
+// line without a file, which is no place.
+void CanonicalizeStackFrames(xla::HloModuleProto* module) {
+  const xla::StackFrameIndexProto before = module->stack_frame_index();
+  xla::StackFrameIndexProto after;
+  std::map<std::string, int32_t> files, functions, locations, frames;
+  const auto string_at = [](const auto& strings, int32_t id) {
+    return id >= 1 && id <= strings.size() ? strings[id - 1] : std::string();
+  };
+  const auto intern = [](std::map<std::string, int32_t>* known, const std::string& key, const auto& add) {
+    const auto [at, made] = known->emplace(key, static_cast<int32_t>(known->size()) + 1);
+    if (made) add();
+    return at->second;
+  };
+  const auto add_frame = [&](int32_t id, int32_t parent) {
+    xla::StackFrameIndexProto::FileLocation location;
+    const int32_t place = before.stack_frames(id - 1).file_location_id();
+    if (place >= 1 && place <= before.file_locations_size()) location = before.file_locations(place - 1);
+    const std::string file = string_at(before.file_names(), location.file_name_id());
+    const std::string function = string_at(before.function_names(), location.function_name_id());
+    location.set_file_name_id(intern(&files, file, [&] { after.add_file_names(file); }));
+    location.set_function_name_id(intern(&functions, function, [&] { after.add_function_names(function); }));
+    const std::string key = location.SerializeAsString();
+    const int32_t made = intern(&locations, key, [&] { *after.add_file_locations() = location; });
+    return intern(&frames, StrCat(made, " in ", parent), [&] {
+      xla::StackFrameIndexProto::StackFrame& frame = *after.add_stack_frames();
+      frame.set_file_location_id(made);
+      frame.set_parent_frame_id(parent);
+    });
+  };
+  for (xla::HloComputationProto& c : *module->mutable_computations()) {
+    for (xla::HloInstructionProto& i : *c.mutable_instructions()) {
+      xla::OpMetadata& metadata = *i.mutable_metadata();
+      if (metadata.source_file().empty()) {
+        metadata.clear_source_line();
+        metadata.clear_source_column();
+      }
+      std::vector<int32_t> chain;  // innermost first
+      int32_t id = metadata.stack_frame_id();
+      while (id >= 1 && id <= before.stack_frames_size() &&
+             chain.size() <= static_cast<size_t>(before.stack_frames_size())) {
+        chain.push_back(id);
+        id = before.stack_frames(id - 1).parent_frame_id();
+      }
+      int32_t parent = 0;
+      for (auto at = chain.rbegin(); at != chain.rend(); ++at) parent = add_frame(*at, parent);
+      metadata.set_stack_frame_id(parent);
+    }
+  }
+  *module->mutable_stack_frame_index() = after;
+}
+
 // Instructions of equal opcodes at equal places.
 bool SameStructure(const xla::HloModuleProto& a, const xla::HloModuleProto& b) {
   if (a.computations_size() != b.computations_size()) return false;
@@ -287,14 +402,27 @@ class Checker {
       const std::unique_ptr<Module> again = Reread(**module, before, trip, &written);
       if (again == nullptr) continue;
       xla::HloModuleProto after;
-      if (!WriteModuleProto(*again, {}, &after).ok()) continue;
+      if (!WriteModuleProto(*again, {}, &after).ok()) {
+        NotReadAgain(trip, "it has no message");
+        continue;
+      }
       Compare(before, after, trip);
     }
   }
 
-  // Returns true if no field was lost.
-  bool Report(int64_t minimum) const {
-    bool good = counts_.contains("stablehlo") && counts_.at("stablehlo").equal >= minimum;
+  struct Limits {
+    int64_t minimum = 1, maximum_other = 0;
+    bool all_rows = false;
+  };
+
+  // Returns true if no field was lost and the limits hold.
+  bool Report(const Limits& limits) const {
+    const auto stablehlo = counts_.find("stablehlo");
+    bool good = stablehlo != counts_.end() && stablehlo->second.equal >= limits.minimum;
+    if (good && stablehlo->second.other_structure + stablehlo->second.not_written > limits.maximum_other) {
+      std::printf("more than %lld modules were not compared\n", static_cast<long long>(limits.maximum_other));
+      good = false;
+    }
     for (const auto& [trip, counts] : counts_) {
       std::printf("%s: %lld with all fields, %lld without, %lld of another structure, %lld not written\n", trip.c_str(),
                   static_cast<long long>(counts.equal), static_cast<long long>(counts.differ),
@@ -305,6 +433,7 @@ class Checker {
       std::printf("%6lld  %s\n", static_cast<long long>(modules), what.c_str());
     for (const Dropped& row : table_) {
       std::printf("dropped %lld times: %s %s\n", static_cast<long long>(row.seen), row.trip.c_str(), row.field.c_str());
+      good = good && (row.seen > 0 || !limits.all_rows);
     }
     return good;
   }
@@ -331,20 +460,29 @@ class Checker {
     DiagnosticSink sink;
     std::unique_ptr<Module> again = ParseModule(source, {}, &sink);
     if (again == nullptr) {
-      ++counts_[std::string(trip)].differ;
-      if (list_) std::printf("%s: %s: is not read again\n", path_.c_str(), std::string(trip).c_str());
-      ++fields_[StrCat(trip, ": is not read again: ", sink.diagnostics().empty() ? "" : sink.diagnostics()[0].message)];
+      NotReadAgain(trip, sink.diagnostics().empty() ? "" : sink.diagnostics()[0].message);
     }
     return again;
+  }
+
+  void NotReadAgain(std::string_view trip, std::string_view why) {
+    ++counts_[std::string(trip)].differ;
+    if (list_) std::printf("%s: %s: is not read again\n", path_.c_str(), std::string(trip).c_str());
+    ++fields_[StrCat(trip, ": is not read again: ", why)];
   }
 
   void Compare(xla::HloModuleProto before, xla::HloModuleProto after, std::string_view trip) {
     Counts& counts = counts_[std::string(trip)];
     const bool rename = trip == "stablehlo";
-    if (!Canonicalize(rename, &before) || !Canonicalize(rename, &after) || !SameStructure(before, after)) {
+    if ((rename && (!CopySharedRegions(&before) || !CopySharedRegions(&after))) || !Canonicalize(rename, &before) ||
+        !Canonicalize(rename, &after) || !SameStructure(before, after)) {
       ++counts.other_structure;
       if (list_) std::printf("%s: %s: another structure\n", path_.c_str(), std::string(trip).c_str());
       return;
+    }
+    if (rename || trip == "text") {
+      CanonicalizeStackFrames(&before);
+      CanonicalizeStackFrames(&after);
     }
     google::protobuf::util::DefaultFieldComparator comparator;
     comparator.set_treat_nan_as_equal(true);
@@ -412,7 +550,7 @@ bool HasRows(const std::string& page, const std::vector<Dropped>& table) {
 
 int Main(int argc, char** argv) {
   bool list = false;
-  int64_t minimum = 1;
+  Checker::Limits limits;
   size_t sample = 1;
   std::string table, docs;
   std::vector<std::string> paths;
@@ -423,7 +561,11 @@ int Main(int argc, char** argv) {
     } else if (argument.starts_with("--docs=")) {
       docs = argument.substr(7);
     } else if (argument.starts_with("--minimum=")) {
-      minimum = std::atoll(argv[i] + 10);
+      limits.minimum = std::atoll(argv[i] + 10);
+    } else if (argument.starts_with("--maximum-other=")) {
+      limits.maximum_other = std::atoll(argv[i] + 16);
+    } else if (argument == "--all-rows") {
+      limits.all_rows = true;
     } else if (argument.starts_with("--sample=")) {
       sample = std::max<size_t>(1, std::strtoull(argv[i] + 9, nullptr, 10));
     } else if (table.empty()) {
@@ -433,7 +575,10 @@ int Main(int argc, char** argv) {
     }
   }
   if (paths.empty()) {
-    std::fprintf(stderr, "usage: %s TABLE [--docs=FILE] [--list] [--sample=N] [--minimum=N] FILE|FOLDER...\n", argv[0]);
+    std::fprintf(stderr,
+                 "usage: %s TABLE [--docs=FILE] [--list] [--sample=N] [--minimum=N] [--maximum-other=N] [--all-rows] "
+                 "FILE|FOLDER...\n",
+                 argv[0]);
     return 2;
   }
   const std::vector<Dropped> rows = ReadTable(table);
@@ -441,7 +586,7 @@ int Main(int argc, char** argv) {
   Checker checker(rows, list);
   const std::vector<std::string> files = HloFiles(paths);
   for (size_t i = 0; i < files.size(); i += sample) checker.Check(files[i]);
-  return checker.Report(minimum) ? 0 : 1;
+  return checker.Report(limits) ? 0 : 1;
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include "parser/core/stablehlo_program.h"
 #include "parser/files/read_file.h"
 #include "tools/cli/completion.h"
+#include "tools/cli/crash/out_of_memory.h"
 #include "tools/cli/dump_files.h"
 #include "tools/cli/help_format.h"
 #include "tools/cli/kept_messages.h"
@@ -205,6 +206,8 @@ std::string Reworded(std::string what) {
 }  // namespace
 
 int Main(int (*run)(int argc, char** argv), int argc, char** argv) {
+  const std::string_view program = argc > 0 ? argv[0] : "";
+  if (argc > 0) InstallOutOfMemoryHandlers(program.substr(program.rfind('/') + 1));
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc&) {

@@ -134,6 +134,18 @@ bool HasLayout(Shape root) {
 
 }  // namespace
 
+namespace {
+
+bool HasReversal(Instruction instruction) {
+  const WindowView window = WindowView::Of(instruction);
+  for (int64_t d = 0; d < window.rank(); ++d) {
+    if (window[d].reversal) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 // Returns true for replica groups that are not written as lists.
 bool Exporter::HasIotaGroups(Instruction instruction) const {
   const std::optional<uint32_t> payload = instruction.payload(Attr::kReplicaGroups);
@@ -193,7 +205,10 @@ Exporter::Attributes Exporter::Discardable(Instruction instruction) {
     }
     attributes.push_back({instruction.opcode() == Opcode::kParameter ? kShape : "xla_shape", n().String(text)});
   }
-  std::vector<Attr> texts = {Attr::kConvolutionKind, Attr::kConstrainLayout};
+  std::vector<Attr> texts = {Attr::kConvolutionKind, Attr::kConstrainLayout, Attr::kInferredDimension,
+                             Attr::kStatistics};
+  if (instruction.opcode() == Opcode::kConvolution) texts.push_back(Attr::kDotAlgorithm);
+  if (instruction.opcode() == Opcode::kReduceWindow && HasReversal(instruction)) texts.push_back(Attr::kWindow);
   if (!AccuracyOf(instruction).valid()) texts.push_back(Attr::kResultAccuracy);
   if (HasIotaGroups(instruction)) texts.push_back(Attr::kReplicaGroups);
   if (instruction.int_attr(Attr::kChannelId, 1) == 0) texts.push_back(Attr::kChannelId);

@@ -418,7 +418,7 @@ absl::Status Exporter::ExportCustomCall(Instruction instruction) {
       spaces.push_back(layout == nullptr ? 0 : layout->memory_space());
     }
     const bool any = std::any_of(spaces.begin(), spaces.end(), [](int64_t space) { return space != 0; });
-    if (any) kept.push_back({"mhlo.operand_memory_spaces", Dims(spaces)});
+    if (any) kept.push_back({kOperandMemorySpaces, Dims(spaces)});
   }
   std::vector<Attr> texts = {Attr::kLiteral,           Attr::kWindow,         Attr::kDimLabels, Attr::kOperandPrecision,
                              Attr::kFeatureGroupCount, Attr::kBatchGroupCount};

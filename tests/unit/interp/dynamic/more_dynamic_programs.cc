@@ -252,6 +252,37 @@ ENTRY e {
   ROOT r = (s32[3], s32[3,3], s32[<=16,3], s32[3,<=8]) tuple(t, c, b, q)
 })",
      {{16, [](int64_t n) { return 2 * n; }}}},
+    // The last start, 22, is no value of the starts' type.
+    {"NarrowStarts",
+     R"(HloModule m
+ENTRY e {
+  p = s32[24] parameter(0)
+  u = s32[2] parameter(1)
+  s = s4[] parameter(2)
+  n = s32[] parameter(3)
+  three = s32[] constant(3)
+  m = s32[] multiply(n, three)
+  d = s32[<=24] set-dimension-size(p, m), dimensions={0} //= slice(p), slice={[0:TRIPLE]}
+  x = s32[2] dynamic-slice(d, s), dynamic_slice_sizes={2}
+  y = s32[<=24] dynamic-update-slice(d, u, s)
+  ROOT r = (s32[2], s32[<=24]) tuple(x, y)
+})",
+     {{24, [](int64_t n) { return 3 * n; }}},
+     1},
+    // Strides beyond the dimension, and beyond 32 bits.
+    {"LongStrides",
+     R"(HloModule m
+sum { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] add(a, b) }
+ENTRY e {
+  p = s32[8,3] parameter(0)
+  n = s32[] parameter(1)
+  d = s32[<=8,3] set-dimension-size(p, n), dimensions={0} //= slice(p), slice={[0:N], [0:3]}
+  zero = s32[] constant(0)
+  far = s32[<=1,3] reduce-window(d, zero), window={size=2x1 stride=9x1}, to_apply=sum
+  farther = s32[<=1,3] reduce-window(d, zero), window={size=2x1 stride=1000000000000x1}, to_apply=sum
+  ROOT r = (s32[<=1,3], s32[<=1,3]) tuple(far, farther)
+})",
+     {{1, [](int64_t n) { return n >= 2 ? 1 : 0; }}}},
 };
 
 }  // namespace

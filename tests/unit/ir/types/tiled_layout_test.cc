@@ -37,6 +37,14 @@ TEST(TiledLayout, TilesTheMinorDimensionsInMemoryOrder) {
   EXPECT_EQ(LayoutOf("f32[2,2,3]{2,1,0:T(*,2,3)}", &context).PositionOf({{1, 0, 1}}), 7);
 }
 
+TEST(TiledLayout, NumberOfTilesIsLimited) {
+  Context context;
+  std::string tiles;
+  for (int i = 0; i < 64; ++i) tiles += "(1)";
+  EXPECT_TRUE(LayoutOf("f32[8]{0:T" + tiles + "}", &context).ok());
+  EXPECT_FALSE(LayoutOf("f32[8]{0:T" + tiles + "(1)}", &context).ok());
+}
+
 TEST(TiledLayout, FindsTheElementAtEachPosition) {
   Context context;
   for (const char* text : {"f32[3,5]{1,0:T(2,4)}", "f32[3,5,4]{0,2,1:T(2,2)(2,1)}", "f32[]{:T(128)}",
