@@ -24,6 +24,7 @@ C128 ComplexExp(C128 z) { return std::isinf(z.real()) && !std::isfinite(z.imag()
 C128 ComplexExpm1(C128 z) {
   // (e^re - 1) cos(im) + (cos(im) - 1) + i e^re sin(im)
   const double minus_one = std::expm1(z.real());
+  if (z.imag() == 0) return {minus_one, z.imag()};  // where e^re is infinite
   const double half = std::sin(z.imag() / 2);
   return {minus_one * std::cos(z.imag()) - 2 * half * half, (minus_one + 1) * std::sin(z.imag())};
 }

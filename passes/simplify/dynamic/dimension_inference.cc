@@ -95,7 +95,9 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferCustomCall(Instruction i) {
     if (!Compatible(StaticOf(i.shape()), i.operand(0).shape())) return CannotPad(i, "the operand has another shape");
     for (int64_t d = 0; d < i.shape().rank(); ++d) {
       if (!i.operand(1 + d).shape().IsScalar()) return CannotPad(i, "a size is not a scalar");
-      if (i.shape().is_dynamic(d)) result.sizes[static_cast<size_t>(d)] = i.operand(1 + d).id();
+      if (i.shape().is_dynamic(d)) {
+        result.sizes[static_cast<size_t>(d)] = WithinBound(i.operand(1 + d), i.shape().dim(d));
+      }
     }
     return result;
   }

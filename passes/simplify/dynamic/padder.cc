@@ -124,6 +124,16 @@ InstructionId Padder::Binary(Opcode opcode, InstructionId a, InstructionId b) {
   return builder_.MakeLike(opcode, {a, b});
 }
 
+InstructionId Padder::WithinBound(Instruction size, int64_t bound) {
+  if (const auto value = IntegerConstant(size); value && *value >= 0 && *value <= bound) return size.id();
+  // What the pass made has been within its bound before.
+  if (size.opcode() == Opcode::kClamp && IntegerConstant(size.operand(0)) == 0 &&
+      IntegerConstant(size.operand(2)) == bound) {
+    return size.id();
+  }
+  return builder_.Make(Opcode::kClamp, size.shape(), {Number(0), size.id(), Number(bound)});
+}
+
 InstructionId Padder::ValidMask(Shape shape, int64_t dim, InstructionId size) {
   const Shape places = shapes().WithElementType(shape, ElementType::kS32);
   const InstructionId iota = builder_.Make(Opcode::kIota, places, {}, {builder_.Int(Attr::kIotaDimension, dim)});
@@ -160,7 +170,7 @@ void Padder::SetSize(Instruction i) {
   Sizes sizes = SizesOf(i.operand(0).id());
   if (sizes.empty()) sizes.resize(static_cast<size_t>(shape.rank()));
   const int64_t dim = DimensionOf(i);
-  sizes[static_cast<size_t>(dim)] = shape.is_dynamic(dim) ? i.operand(1).id() : InstructionId();
+  sizes[static_cast<size_t>(dim)] = shape.is_dynamic(dim) ? WithinBound(i.operand(1), shape.dim(dim)) : InstructionId();
   module_.SetShape(i.id(), StaticOf(shape));
   SetSizes(i.id(), std::move(sizes));
   set_dimension_sizes_.push_back(i.id());

@@ -137,6 +137,8 @@ class Padder {
   // Returns a binary operation of scalars of one type.
   InstructionId Binary(Opcode opcode, InstructionId a, InstructionId b);
   InstructionId Plus(InstructionId a, int64_t b) { return b == 0 ? a : Binary(Opcode::kAdd, a, Number(b)); }
+  // Returns a size as it counts: one beyond the bound is the bound, a negative one 0.
+  InstructionId WithinBound(Instruction size, int64_t bound);
   // Returns a mask that is true before `size` in dimension `dim` of an array of these dimensions.
   InstructionId ValidMask(Shape shape, int64_t dim, InstructionId size);
   // Sets the elements of operand `index` of `user` from position `size` of dimension `dim` on to `value`.

@@ -113,6 +113,7 @@ C128 Log1pOf(C128 z) {
 // Returns e^z - 1 = (e^re - 1) cos(im) + (cos(im) - 1) + i e^re sin(im).
 C128 Expm1Of(C128 z) {
   const double em1 = std::expm1(z.real());
+  if (z.imag() == 0) return {em1, z.imag()};  // infinity times zero is NaN
   const double half_sine = std::sin(z.imag() / 2);
   const double cos_m1 = -2 * half_sine * half_sine;
   return {em1 * std::cos(z.imag()) + cos_m1, (em1 + 1) * std::sin(z.imag())};
