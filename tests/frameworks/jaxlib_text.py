@@ -34,10 +34,23 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
 
 try:
     from jaxlib import _hlo as hlo
-    NEW_FORMS = True  # `order=` of compares, `%t#1`
 except ImportError:
     from jaxlib import _jax as hlo
-    NEW_FORMS = False
+
+
+def reads(instruction):
+    """Whether jaxlib knows what one instruction of arrays p and q is written with."""
+    try:
+        hlo.hlo_module_from_text("HloModule m\nENTRY e {\n  p = f32[2]{0} parameter(0)\n  q = f32[2]{0} parameter(1)\n"
+                                 f"  t = (f32[2]{{0}}, f32[2]{{0}}) tuple(p, q)\n  ROOT r = {instruction}\n}}\n")
+        return True
+    except Exception:  # of jaxlib
+        return False
+
+
+# `order=` of compares and `%t#1`.
+NEW_FORMS = reads("pred[2]{0} compare(p, q), direction=LT, order=TOTAL") and reads("f32[2]{0} negate(t#1)")
+KNOWS_STABLE = reads("(f32[1]{0}, s32[1]{0}) topk(p), k=1, largest=true, is_stable=true")
 
 MESH = jax.make_mesh((4, 2), ("a", "b"), axis_types=(AxisType.Auto, AxisType.Auto))
 LINE = jax.make_mesh((8,), ("e",), axis_types=(AxisType.Explicit,))
@@ -278,7 +291,7 @@ class Tools:
 
 def parsed(text):
     """The module that jaxlib reads, which has not always known that a top-k is stable."""
-    return hlo.hlo_module_from_text(text if NEW_FORMS else re.sub(r"( topk\(.*), is_stable=\w+", r"\1", text))
+    return hlo.hlo_module_from_text(text if KNOWS_STABLE else re.sub(r"( topk\(.*), is_stable=\w+", r"\1", text))
 
 
 def same_text(ours, theirs, what):
