@@ -84,6 +84,16 @@ try {
     assert.ok(Math.min(...(await drawn()).map(([, size]) => size)) >= 8.99);
     await page.setViewportSize({ width: 1400, height: 900 });
   });
+  await test("scopes of a training step are on its first view, and sections say what is in them", async () => {
+    await open("step");
+    const labels = await run("return [...app.scene.boxes.keys()].filter((node) => g.parent[node] === g.root).map((node) => g.labelOf(node))");
+    for (const scope of ["jvp(Model)", "transpose(jvp(Model))"]) assert.ok(labels.includes(scope), `${scope}: ${labels.join("; ")}`);
+    const sections = await run('return [...app.scene.boxes.keys()].filter((node) => g.kindOf(node) === "section").map((node) => g.labelOf(node))');
+    assert.ok(sections.length > 10);
+    for (const label of sections) assert.match(label, /^(add|multiply|divide)(, (add|multiply|divide|tuple))*: /);
+    assert.ok(Math.min(...(await drawn()).map(([, size]) => size)) >= 8.99);
+    await open("program");
+  });
   await test("boxes lie in their groups and do not overlap", async () => {
     const wrong = await run(`
       for (let k = g.size; k < g.total; ++k) app.scene.open.add(k);
