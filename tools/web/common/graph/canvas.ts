@@ -39,7 +39,7 @@ function fitted(text: string, bold: boolean, size: number, room: number, ends = 
   const width = (widthOf(text, bold) * size) / fontSize;
   if (width <= room) return text;
   const letters = Math.floor((text.length * room) / width);
-  return letters < 3 ? "" : ends ? shortened(text, letters) : `${text.slice(0, letters - 1)}…`;
+  return letters < 3 ? "" : ends ? shortened(text, letters).replace("……", "…") : `${text.slice(0, letters - 1)}…`;
 }
 
 function roundRect(c: CanvasRenderingContext2D, x: number, y: number, width: number, height: number, radius: number) {
