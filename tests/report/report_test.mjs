@@ -225,6 +225,23 @@ try {
     await page.keyboard.press("Tab");
     assert.match(await page.inputValue("#device input.instant >> nth=1"), /^100 µs|^0.1 ms/);
   });
+  await test("what runs beside the core stands apart in every table, and the rest adds up to at most the whole", async () => {
+    for (const tab of ["Each", "Category", "Source line", "Bound by"]) {
+      await page.click(`#operations [role=tab]:text-is('${tab}')`);
+      const { heads, rows } = await page.$eval("#operations [role=tabpanel]:not([hidden]) table", (element) => ({
+        heads: [...element.querySelectorAll("thead th")].map((head) => head.textContent.trim()),
+        rows: [...element.querySelectorAll("tbody tr")].map((row) => [...row.children].map((cell) => cell.textContent)),
+      }));
+      const part = heads.indexOf("of the device");
+      const percents = (list) => list.map((row) => parseFloat(row[part].replace("< ", ""))).reduce((a, b) => a + b, 0);
+      const beside = rows.filter((row) => row[0].endsWith(", beside the core") || row[1].endsWith(", beside the core"));
+      const core = rows.filter((row) => !beside.includes(row));
+      assert.ok(rows.length > 2 && percents(core) > 5 && percents(core) <= 100.5, `${tab}: ${percents(core)} %`);
+      if (tab === "Source line") assert.ok(heads.includes("beside the core"), heads.join());
+      else assert.ok(percents(beside) > 50 && percents(core) < 50, `${tab}: ${percents(beside)} % beside the core`);
+    }
+    await page.click("#operations [role=tab]:text-is('Each')");
+  });
   await test("no scope has more than the whole step", async () => {
     const core = report.scopes.reduce((sum, scope) => sum + scope.time_us, 0);
     assert.ok(core <= report.device_time_us * (1 + 1e-9));

@@ -46,6 +46,33 @@ ENTRY main {
 }
 `;
 
+// A tuple in a tuple; elements that are read twice, not at all, and the result.
+export const tuples = `HloModule tuples
+
+ENTRY main {
+  p = ((f32[2], f32[4]), f32[8]) parameter(0)
+  inner = (f32[2], f32[4]) get-tuple-element(p), index=0
+  four = f32[4] get-tuple-element(inner), index=1
+  again = f32[4] get-tuple-element(inner), index=1
+  unused = f32[2] get-tuple-element(inner), index=0
+  eight = f32[8] get-tuple-element(p), index=1
+  sum = f32[4] add(four, again)
+  join = ((f32[4], f32[8]), f32[4]) custom-call(sum, eight), custom_call_target="join"
+  ROOT first = (f32[4], f32[8]) get-tuple-element(join), index=0
+}
+`;
+
+// A step as JAX lowers it: two scopes of the model, then so many instructions of the optimizer without one.
+export function trainingStep(optimizer) {
+  const lines = ["HloModule jit_step", "", "ENTRY main {", "  f0 = f32[64,64] parameter(0)", "  w = f32[64,64] parameter(1)"];
+  const add = (name, opcode, operands, scope) => lines.push(`  ${name} = f32[64,64] ${opcode}(${operands}), metadata={op_name="jit(step)/${scope}${opcode}"}`);
+  for (let k = 0; k < 200; ++k) add(`f${k + 1}`, k % 2 ? "tanh" : "multiply", k % 2 ? `f${k}` : `f${k}, w`, `jvp(Model)/layer_${Math.floor(k / 20)}/`);
+  for (let k = 0; k < 300; ++k) add(`b${k + 1}`, "multiply", `${k ? `b${k}` : "f200"}, f${200 - Math.floor(k / 2)}`, `transpose(jvp(Model))/layer_${Math.floor((299 - k) / 30)}/`);
+  for (let k = 0; k < optimizer; ++k) add(`o${k}`, ["multiply", "add", "divide"][k % 3], `${k % 30 ? `o${k - 1}` : `b${(k % 300) + 1}`}, w`, "");
+  const results = Array.from({ length: Math.ceil(optimizer / 30) }, (_, k) => `o${Math.min(optimizer, 30 * k + 30) - 1}`);
+  return `${lines.join("\n")}\n  ROOT new = (${results.map(() => "f32[64,64]").join(", ")}) tuple(${results.join(", ")})\n}\n`;
+}
+
 // So many products and sorts in a row, with scopes and source lines.
 export function chain(instructions) {
   const lines = ["HloModule large", "", "less {", "  a = f32[] parameter(0)", "  b = f32[] parameter(1)", "  ROOT c = pred[] compare(a, b), direction=LT", "}", "",

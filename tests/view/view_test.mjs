@@ -9,9 +9,9 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { Tests, flags, launch, violations } from "../report/browser.mjs";
-import { chain, program } from "./modules.mjs";
+import { chain, program, trainingStep, tuples } from "./modules.mjs";
 
 const scratch = mkdtempSync(join(tmpdir(), "hlokit-view-"));
 const tests = new Tests();
@@ -22,10 +22,20 @@ try {
   const tool = (name, ...more) => execFileSync(join(flags.bin, "hlo-view"), [join(scratch, `${name}.hlo`), "-o", join(scratch, `${name}.html`), ...more]);
   writeFileSync(join(scratch, "program.hlo"), program);
   writeFileSync(join(scratch, "chain.hlo"), chain(3000));
-  tool("program");
-  tool("chain");
+  writeFileSync(join(scratch, "step.hlo"), trainingStep(2000));
+  writeFileSync(join(scratch, "tuples.hlo"), tuples);
+  for (const name of ["program", "chain", "step", "tuples"]) tool(name);
   const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, reducedMotion: "reduce", acceptDownloads: true });
-  await context.addInitScript(() => { globalThis.shadow = () => document.querySelector("main").shadowRoot; });
+  await context.addInitScript(() => {
+    globalThis.shadow = () => document.querySelector("main").shadowRoot;
+    // Texts on the canvas, with their sizes on the screen in CSS pixels.
+    globalThis.texts = [];
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+      if (text) texts.push([text, (parseFloat(/([\d.]+)px/.exec(this.font)[1]) * this.getTransform().a) / devicePixelRatio]);
+      return draw.call(this, text, ...at);
+    };
+  });
   const page = await context.newPage();
   const errors = [], requests = [];
   page.on("pageerror", (error) => errors.push(error.message));
@@ -36,6 +46,12 @@ try {
     await page.goto(pathToFileURL(join(scratch, `${name}.html`)).href + fragment);
     await page.waitForFunction(() => document.querySelector("main").dataset.ready);
   };
+  // Returns the texts of the next frame.
+  const drawn = () => page.evaluate(() => new Promise((done) => {
+    texts.length = 0;
+    hloView.viewport.redraw();
+    requestAnimationFrame(() => requestAnimationFrame(() => done(texts.slice())));
+  }));
   // Runs in the page: `app`, `g` and `node(name)`.
   const run = (script) => page.evaluate(`(async () => { const app = hloView, g = app.graph; const node = (name) => { for (let k = 0; k < g.total; ++k) if (g.labelOf(k) === name) return k; return -1; }; ${script} })()`);
   await open("program");
@@ -47,7 +63,35 @@ try {
     assert.ok((await run("return app.scene.boxes.size")) > 8);
     await open("chain");
     const boxes = await run("return app.scene.boxes.size");
-    assert.ok(boxes > 20 && boxes <= 61, String(boxes));
+    assert.ok(boxes > 5 && boxes <= 61, String(boxes));
+    await open("program");
+  });
+  await test("the first view is of the whole graph, in texts that can be read", async () => {
+    for (const name of ["program", "chain", "tuples"]) {
+      await open(name);
+      const sizes = await page.evaluate(() => texts.map(([, size]) => size));
+      assert.ok(sizes.length > 5 && Math.min(...sizes) >= 8.99, `${name}: ${sizes.length} texts, of ${Math.min(...sizes)} px`);
+      assert.deepEqual(await run(`const { camera: c, width, height } = app.viewport, { size } = app.scene;
+        return [c.x <= 0, c.y <= 0, c.x + width / c.scale >= size.width, c.y + height / c.scale >= size.height];`), [true, true, true, true], name);
+    }
+    // In a small window fewer groups are open.
+    await open("program");
+    const many = await run("return app.scene.boxes.size");
+    await page.setViewportSize({ width: 900, height: 420 });
+    await open("program");
+    const few = await run("return app.scene.boxes.size");
+    assert.ok(few < many && few > 5, `${few} of ${many} boxes`);
+    assert.ok(Math.min(...(await drawn()).map(([, size]) => size)) >= 8.99);
+    await page.setViewportSize({ width: 1400, height: 900 });
+  });
+  await test("scopes of a training step are on its first view, and sections say what is in them", async () => {
+    await open("step");
+    const labels = await run("return [...app.scene.boxes.keys()].filter((node) => g.parent[node] === g.root).map((node) => g.labelOf(node))");
+    for (const scope of ["jvp(Model)", "transpose(jvp(Model))"]) assert.ok(labels.includes(scope), `${scope}: ${labels.join("; ")}`);
+    const sections = await run('return [...app.scene.boxes.keys()].filter((node) => g.kindOf(node) === "section").map((node) => g.labelOf(node))');
+    assert.ok(sections.length > 10);
+    for (const label of sections) assert.match(label, /^(add|multiply|divide)(, (add|multiply|divide|tuple))*: /);
+    assert.ok(Math.min(...(await drawn()).map(([, size]) => size)) >= 8.99);
     await open("program");
   });
   await test("boxes lie in their groups and do not overlap", async () => {
@@ -74,6 +118,58 @@ try {
       for (let at = 0; at < data.length; at += 64) colors.add(data[at] << 16 | data[at + 1] << 8 | data[at + 2]);
       return colors.size > 10;
     }));
+  });
+  await test("tuple elements are in the lines, with their indices and bytes", async () => {
+    const elements = 'return [...app.scene.boxes.keys()].filter((node) => node < g.size && g.opcodeOf(node) === "get-tuple-element").map((node) => g.names[node]).sort()';
+    const lines = "return app.scene.edges.map((e) => [g.labelOf(e.from), g.labelOf(e.to), g.placesIn(e.bundle), e.bundle.count, e.bundle.bytes]).sort()";
+    await open("tuples");
+    // What nothing reads and the result keep their boxes.
+    assert.deepEqual(await run(elements), ["first", "unused"]);
+    assert.deepEqual(await run(lines), [["join", "first", [], 1, 64], ["p", "join", ["1"], 1, 32], ["p", "sum", ["0.1"], 2, 16], ["p", "unused", ["0"], 1, 24], ["sum", "join", [], 1, 16]]);
+    const labels = (await drawn()).map(([text]) => text);
+    for (const label of ["[1] 32.0 B", "[0.1] 16.0 B"]) assert.ok(labels.includes(label), `${label}: ${labels.join("; ")}`);
+    const [svg] = await Promise.all([page.waitForEvent("download"), page.click("button:text-is('SVG')")]);
+    assert.match(readFileSync(await svg.path(), "utf8"), />\[0\.1\] 16\.0 B</);
+    await page.check("#elements");
+    await page.waitForFunction(() => hloView.elements && hloView.scene.boxes.size > 8);
+    assert.deepEqual(await run(elements), ["again", "eight", "first", "four", "inner", "unused"]);
+    assert.ok((await run(lines)).some(([from, to]) => from === "eight" && to === "join"));
+    // The address says so too.
+    const address = await page.evaluate(() => location.hash);
+    await open("tuples", address);
+    assert.ok(await page.isChecked("#elements"));
+    assert.equal((await run(elements)).length, 6);
+    await page.uncheck("#elements");
+    await page.waitForFunction(() => !hloView.elements && hloView.scene.boxes.size < 8);
+  });
+  await test("tuple elements are found, selected and walked through without a box", async () => {
+    await open("program");
+    await page.fill("#search", "opcode:get-tuple-element");
+    assert.deepEqual(await run("return app.hits.map((i) => g.names[i])"), ["k", "v", "k.1", "last"]);
+    await page.fill("#search", "/^v$/");
+    await page.press("#search", "Enter");
+    await page.waitForFunction(() => shadow().querySelector(".panel h2").textContent === "v");
+    // Its box is that of the loop's state, which is in view; the line that carries it is the strong one.
+    assert.match(await page.textContent(".panel .folded"), /^Element 1 of state, in the lines from it/);
+    assert.match(await page.textContent("#status"), /^v, get-tuple-element .*, in the lines from state/);
+    assert.deepEqual(await run('return [app.scene.boxes.has(node("v")), app.scene.shownAs(node("v")) === node("state"), app.viewport.marks.current === node("state")]'), [false, true, true]);
+    assert.deepEqual(await run('return app.scene.edges.filter((e) => app.viewport.drawing.concerns(e, app.selected)).map((e) => [g.labelOf(e.from), g.labelOf(e.to)])'), [["state", "act.remat"]]);
+    await page.fill("#search", "");
+    await page.focus("#stage");
+    const selected = (name) => page.waitForFunction((n) => hloView.selected >= 0 && hloView.graph.labelOf(hloView.selected) === n, name);
+    await page.keyboard.press("ArrowDown");
+    await selected("act.remat");
+    await page.keyboard.press("ArrowUp");
+    await selected("state");
+    await run('await app.select(node("loop"))');
+    await page.keyboard.press("ArrowDown");
+    await selected("result");
+    // They are no hops.
+    await run('await app.setFilter({ kind: "hops", a: node("loop"), b: 1 })');
+    assert.ok(await run('return app.scene.boxes.has(node("result")) && app.scene.edges.some((e) => e.to === node("result") && app.scene.inner(e).some((pair) => pair.from === node("loop")))'));
+    await run('await app.setFilter({ kind: "paths", a: node("last"), b: node("result") })');
+    assert.ok(await run('return app.scene.boxes.has(node("loop")) && app.scene.boxes.has(node("result"))'));
+    await run("await app.setFilter(null); await app.select(g.root)");
   });
   await test("searches find what they say", async () => {
     for (const [query, names] of [["opcode:dot", ["h", "y"]], ["opcode:all-reduce", ["grad"]], ["/^h$/", ["h"]], ["name:/^y$/", ["y"]], ["bytes>20Mi opcode:dot", ["h", "y"]],
@@ -183,7 +279,7 @@ try {
     await page.selectOption("#mode", "family");
   });
   await test("groups in view are laid out before they are opened", async () => {
-    await open("chain");
+    await open("step");
     await page.waitForFunction(() => { const app = hloView; return app.viewport.closedGroups(60).length > 5 && app.viewport.closedGroups(60).every((node) => app.scene.isLaidOut(node)); });
     await open("program");
   });
@@ -260,6 +356,18 @@ try {
     assert.ok((await run("return g.time[g.root]")) > 1);
     assert.match(await page.textContent(".panel dl"), /simulated onv5e:2x2/);
   });
+  await test("the scale of times ends at the longest kernel, also if it is a fusion", async () => {
+    execFileSync(join(flags.bin, "hlo-view"), [fileURLToPath(new URL("../../examples/decoder_layer.hlo", import.meta.url)), "-o", join(scratch, "decoder.html"), "--device=v5e"]);
+    await open("decoder");
+    const longest = "let longest = 0; for (let i = 0; i < g.size; ++i) if (g.time[i] > g.time[longest]) longest = i;";
+    assert.deepEqual(await run(`${longest} return [g.opcodeOf(longest), g.hasChildren(longest), app.painter.paintOf(longest).fill]`), ["fusion", true, "#fde725"]);
+    // Others have colors of their own; the legend says that groups are measured by the whole.
+    const [root, largest, others] = await run(`${longest} return [g.time[g.root], g.time[longest], [...app.scene.boxes.keys()].filter((node) => node !== longest && g.time[node] > 0 && node < g.size).map((node) => app.painter.paintOf(node).fill)]`);
+    assert.ok(new Set(others).size > 3, others.join());
+    const legend = await page.textContent(".legend");
+    assert.match(legend, /^0.*\(an instruction\) or .*\(a group\)$/);
+    assert.ok(largest < 0.5 * root && legend.includes(`${(largest).toFixed(0)} µs (an instruction)`), `${legend}, ${largest}`);
+  });
   await test("two modules are compared", async () => {
     writeFileSync(join(scratch, "after.hlo"), program.replace("tanh(h)", "exponential(h)").replace("f32[512,2048] negate(y)", "f32[512,2048] abs(y)"));
     const done = spawnSync(join(flags.bin, "hlo-diff"), [`--html=${join(scratch, "diff.html")}`, join(scratch, "program.hlo"), join(scratch, "after.hlo")]);
@@ -279,6 +387,25 @@ try {
     assert.equal(await page.textContent(".which"), "after");
     assert.ok(await page.isVisible(".beside canvas"));
     assert.deepEqual(await violations(page, axe), []);
+  });
+  await test("boxes and a message are there before the layout is", async () => {
+    const html = readFileSync(join(scratch, "program.html"), "utf8");
+    assert.ok(html.indexOf('<div id="page"><p class="waiting">Reading the graph') > 0, "nothing before the script has run");
+    const early = await context.newPage();
+    // A layout that never ends.
+    await early.addInitScript(() => { window.Worker = class { postMessage() {} terminate() {} }; });
+    await early.goto(pathToFileURL(join(scratch, "program.html")).href);
+    await early.waitForFunction(() => globalThis.hloView?.viewport.frames > 0 && texts.length > 5);
+    assert.match(await early.textContent(".waiting"), /^Laying out \d+ instructions/);
+    const shown = await early.evaluate(() => texts.map(([text]) => text));
+    for (const text of ["x", "▸ loop"]) assert.ok(shown.includes(text), `${text}: ${shown.join("; ")}`);
+    await early.close();
+    assert.equal(await page.$(".waiting"), null);
+    // Without scripts the page says that, and does not say that it waits for something.
+    const plain = await browser.newPage({ javaScriptEnabled: false });
+    await plain.goto(pathToFileURL(join(scratch, "program.html")).href);
+    assert.ok(!(await plain.isVisible(".waiting")));
+    await plain.close();
   });
   await test("a browser without what the page needs is told so", async () => {
     const old = await browser.newPage();

@@ -14,10 +14,10 @@ import { build } from "esbuild";
 const here = dirname(fileURLToPath(import.meta.url));
 const require = createRequire(import.meta.url);
 
-// name: of the folder; constant: in C++.
+// name: of the folder; constant: in C++; waiting: stands there until the script has run.
 const pages = [
   { name: "report", constant: "kReportPage", title: "hlokit report", what: "This report" },
-  { name: "view", constant: "kViewPage", title: "hlo-view", what: "This graph" },
+  { name: "view", constant: "kViewPage", title: "hlo-view", what: "This graph", waiting: "Reading the graph …" },
 ];
 // Pages that show a graph start a worker from this script, deflated.
 const workerFile = "elkjs/lib/elk-worker.min.js";
@@ -67,10 +67,10 @@ ${notice()}
 <link rel="icon" href="data:,">
 <style>
 ${style(page.name)}</style>
-</head>
+${page.waiting ? "<noscript><style>.waiting { display: none; }</style></noscript>\n" : ""}</head>
 <body>
 <noscript>${page.what} draws itself with JavaScript, which is turned off here.</noscript>
-<div id="page"></div>
+<div id="page">${page.waiting ? `<p class="waiting">${page.waiting}</p>` : ""}</div>
 @DATA@<script>
 ${script}</script>
 </body>

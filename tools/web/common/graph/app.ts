@@ -10,7 +10,7 @@ import { Scene } from "./scene";
 import { QueryError, search } from "./search";
 import { Viewport } from "./viewport";
 
-export const boxesAtFirst = 40;
+const boxesAtFirst = [40, 28, 20, 12];  // the first of them with which the whole graph can be read in the window
 const maxOpened = 400;  // boxes that a filter opens by itself
 const maxAhead = 60;    // groups that are laid out before they are opened
 const idle = () => new Promise<void>((done) => { if ("requestIdleCallback" in window) requestIdleCallback(() => done()); else setTimeout(done, 20); });
@@ -36,6 +36,7 @@ export class App implements Actions {
   mark = "";
   query = "";
   filter: Filter | null = null;
+  elements = false;                // tuple elements have boxes
   hits: number[] = [];
   hit = -1;
   viewport!: Viewport;
@@ -52,6 +53,7 @@ export class App implements Actions {
   // `prefix`: of the fragments with the state (location.ts).
   constructor(readonly graphs: Graph[], public current: number, private readonly prefix: string) {
     this.graph = graphs[current];
+    for (const g of graphs) g.fold(true);
     this.painter = new Painter(this.graph);
     this.painter.set(this.graph.compared ? "status" : this.graph.hasTime ? "time" : "family");
     this.scene = new Scene(this.graph, (node) => this.painter.lines(node));
@@ -84,9 +86,11 @@ export class App implements Actions {
     if (state && state.name === undefined) { await this.restore(state); return; }
     await this.run(async () => {
       this.say("Laying out the graph …");
-      this.scene.openAtFirst(boxesAtFirst);
-      await this.layOut(-1);
+      // The boxes are there before the lines.
+      this.scene.sketch();
+      this.viewport.sceneChanged(new Map(), -1);
       this.viewport.open();
+      await this.openAtFirst([], new Map());
       this.show(this.graph.root);
       this.say("");
     });
@@ -105,6 +109,21 @@ export class App implements Actions {
     this.remember(false);  // in place of the name: going back does not come here again
     if (node >= 0) await this.select(node, true);
     else this.say(`There is no instruction ${name} here.`);
+  }
+
+  // Opens as many groups as can be read, and shows all of it.
+  private async openAtFirst(around: number[] = [], before = this.scene.boxes) {
+    for (const limit of boxesAtFirst) {
+      this.scene.open.clear();
+      this.scene.open.add(this.graph.root);
+      this.scene.openAtFirst(limit);
+      for (const node of around) this.scene.open.add(node);
+      await this.scene.update();
+      if (this.viewport.wholeIsReadable()) break;
+    }
+    this.countHits();
+    this.viewport.sceneChanged(before, -1);
+    this.viewport.open();
   }
 
   private async layOut(anchor: number) {
@@ -136,14 +155,18 @@ export class App implements Actions {
       this.painter.set(s.mode ?? "family");
       this.mark = marks.some((m) => m[0] === s.mark) ? s.mark! : "";
       this.filter = s.filter && s.filter.a < this.graph.size && (s.filter.kind === "hops" || s.filter.b < this.graph.size) ? s.filter : null;
+      this.elements = s.elements ?? false;
+      for (const graph of this.graphs) graph.fold(!this.elements);
       this.scene.show(this.filtered());
-      this.scene.open.clear();
-      this.scene.open.add(this.graph.root);
-      if (s.open) for (const node of s.open) { if (valid(node)) this.scene.open.add(node); }
-      else this.scene.openAtFirst(boxesAtFirst);
       this.find(s.query ?? "");
       this.selected = valid(s.selected) ? s.selected! : -1;
-      await this.layOut(-1);
+      if (s.open) {
+        this.scene.open.clear();
+        for (const node of [this.graph.root, ...s.open]) if (valid(node)) this.scene.open.add(node);
+        await this.layOut(-1);
+      } else {
+        await this.openAtFirst();
+      }
       if (s.camera) {
         const [x, y, scale] = s.camera;
         this.viewport.go({ scale, x: x - this.viewport.width / 2 / scale, y: y - this.viewport.height / 2 / scale }, false);
@@ -160,7 +183,7 @@ export class App implements Actions {
   state(): State {
     const { camera, width, height } = this.viewport;
     const open = [...this.scene.open].filter((node) => node !== this.graph.root).sort((a, b) => a - b);
-    return { graph: this.current, open, selected: this.selected, mode: this.painter.mode, mark: this.mark, query: this.query, filter: this.filter,
+    return { graph: this.current, open, selected: this.selected, mode: this.painter.mode, mark: this.mark, query: this.query, filter: this.filter, elements: this.elements,
       camera: [camera.x + width / 2 / camera.scale, camera.y + height / 2 / camera.scale, camera.scale] };
   }
   private remember(step: boolean) {
@@ -188,13 +211,10 @@ export class App implements Actions {
       const same = at >= 0 && at < this.graph.size ? (this.graph.counterpart?.[at] ?? -1) : -1;
       const query = this.query;
       this.useGraph(this.graphs[index]);
-      this.scene.openAtFirst(boxesAtFirst);
       this.find(query);
-      if (same >= 0) for (const node of this.graph.ancestorsOf(same)) this.scene.open.add(node);
       this.selected = same;
-      await this.layOut(-1);
+      await this.openAtFirst(same >= 0 ? this.graph.ancestorsOf(this.graph.standInOf(same)) : []);
       if (same >= 0) this.viewport.center(same, false);
-      else this.viewport.open();
       if (at >= 0 && same < 0 && this.graph.compared) this.say("What was selected has no counterpart here.");
       this.show(same >= 0 ? same : this.graph.root);
       this.changed();
@@ -221,18 +241,19 @@ export class App implements Actions {
   // Selects a node; opens the groups around it.
   select(node: number, center = true): Promise<void> {
     return this.run(async () => {
-      if (this.scene.only && !this.scene.only[node]) {
+      const drawn = this.graph.standInOf(node);
+      if (this.scene.only && !this.scene.only[drawn]) {
         this.filter = null;
         this.scene.show(null);
         this.changed();
       }
-      const hidden = this.graph.ancestorsOf(node).filter((at) => !this.scene.open.has(at));
+      const hidden = this.graph.ancestorsOf(drawn).filter((at) => !this.scene.open.has(at));
       for (const at of hidden) this.scene.open.add(at);
       this.selected = node === this.graph.root ? -1 : node;
-      if (hidden.length || !this.scene.boxes.has(node)) await this.layOut(hidden[0] ?? -1);
+      if (hidden.length || !this.scene.boxes.has(drawn)) await this.layOut(hidden[0] ?? -1);
       if (node === this.graph.root) { if (center) this.viewport.fit(node); }
-      else if (center && hidden.length) this.viewport.center(node);
-      else if (center) this.viewport.ensureSeen(node);
+      else if (center && hidden.length) this.viewport.center(drawn);
+      else if (center) this.viewport.ensureSeen(drawn);
       this.show(node);
       this.say(spoken(this.graph, node, this.isOpen(node)));
       this.remember(true);
@@ -241,7 +262,7 @@ export class App implements Actions {
 
   toggle(node: number): Promise<void> {
     return this.run(async () => {
-      if (!this.graph.hasChildren(node) || node === this.graph.root) return;
+      if (!this.graph.hasChildren(node) || node === this.graph.root || this.graph.isFolded(node)) return;
       if (this.scene.open.has(node)) this.scene.open.delete(node);
       else this.scene.open.add(node);
       this.selected = node;
@@ -254,11 +275,22 @@ export class App implements Actions {
 
   closeAll() {
     return this.run(async () => {
-      this.scene.open.clear();
-      this.scene.open.add(this.graph.root);
-      this.scene.openAtFirst(boxesAtFirst);
-      await this.layOut(-1);
-      this.viewport.open();
+      await this.openAtFirst();
+      this.remember(true);
+    });
+  }
+
+  // Tuple elements get boxes, or are parts of the lines.
+  setElements(shown: boolean) {
+    return this.run(async () => {
+      this.elements = shown;
+      for (const g of this.graphs) g.fold(!shown);
+      this.scene.show(this.filtered());
+      await this.layOut(this.graph.standInOf(this.selected));
+      if (this.selected >= 0) this.viewport.ensureSeen(this.graph.standInOf(this.selected));
+      else this.viewport.open();
+      this.show(this.selected >= 0 ? this.selected : this.graph.root);
+      this.changed();
       this.remember(true);
     });
   }
@@ -302,7 +334,7 @@ export class App implements Actions {
         if (shown.size <= maxOpened) for (const i of shown) for (const node of this.graph.ancestorsOf(i)) this.scene.open.add(node);
         this.selected = filter!.kind === "hops" ? filter!.a : filter!.b;
         for (const node of this.graph.ancestorsOf(this.selected)) this.scene.open.add(node);
-        this.say(`${count(shown.size)} instructions shown`);
+        this.say(`${count([...shown].filter((i) => !this.graph.isFolded(i)).length)} instructions shown`);
       }
       await this.layOut(-1);
       if (this.selected >= 0 && !shown) this.viewport.center(this.selected);
@@ -355,7 +387,7 @@ export class App implements Actions {
       const box = this.scene.shownAs(i);
       boxes.set(box, (boxes.get(box) ?? 0) + 1);
     }
-    this.viewport.marks = { selected: this.selected, hits: active ? new Set(this.hits) : null, hitBoxes: boxes, current: this.hit >= 0 ? this.hits[this.hit] : -1 };
+    this.viewport.marks = { selected: this.selected, hits: active ? new Set(this.hits) : null, hitBoxes: boxes, current: this.hit >= 0 ? this.graph.standInOf(this.hits[this.hit]) : -1 };
   }
   async nextHit(step: number) {
     if (!this.hits.length) return;
@@ -369,10 +401,9 @@ export class App implements Actions {
   // Moves the selection: to an operand, a user, a neighbor in the group, the group, its first child.
   step(where: "operand" | "user" | "left" | "right" | "out" | "in") {
     const g = this.graph;
-    let node = this.selected;
+    const node = g.standInOf(this.selected);
     if (node < 0 || !this.scene.boxes.has(node)) {
-      node = this.scene.shownChildren(g.root)[0] ?? g.root;
-      void this.select(node, true);
+      void this.select(this.scene.shownChildren(g.root)[0] ?? g.root, true);
       return;
     }
     const parent = g.parent[node];
@@ -391,7 +422,8 @@ export class App implements Actions {
       }
     } else {
       // Of an instruction the largest operand or the first user, or the closed group that it is in.
-      const list = node < g.size ? Array.from(where === "operand" ? g.operandsOf(node) : g.usersOf(node)) : [];
+      const at = this.selected < g.size ? this.selected : node;
+      const list = at < g.size ? (where === "operand" ? g.readsOf(at) : g.readersOf(at)) : [];
       if (where === "operand") list.sort((a, b) => g.resultBytes[b] - g.resultBytes[a]);
       const bundles = this.scene.shownBundles(parent).filter((b) => (where === "operand" ? b.to : b.from) === node);
       bundles.sort((a, b) => b.bytes - a.bytes);

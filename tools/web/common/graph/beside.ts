@@ -25,6 +25,7 @@ export class Beside {
   readonly element: HTMLElement;
   viewport: Viewport | undefined;
   shown = false;
+  private elements = false;
   private graph: Graph | undefined;
   private scene: Scene | undefined;
   private painter: Painter | undefined;
@@ -78,6 +79,8 @@ export class Beside {
     }
     const scene = this.scene!, viewport = this.viewport!;
     if (this.painter!.mode !== app.painter.mode) this.painter!.set(app.painter.mode);
+    if (this.elements !== app.elements) scene.show(null);  // the lines of all groups are others
+    this.elements = app.elements;
     const names = this.pathsOf(other);
     scene.open.clear();
     scene.open.add(other.root);
@@ -89,7 +92,7 @@ export class Beside {
     let at = -1;
     if (selected >= 0 && selected < app.graph.size) at = app.graph.counterpart?.[selected] ?? -1;
     else if (selected >= 0) for (const [path, node] of this.pathsOf(app.graph)) if (node === selected) at = names.get(path) ?? -1;
-    if (at >= 0) for (const node of other.ancestorsOf(at)) scene.open.add(node);
+    if (at >= 0) for (const node of other.ancestorsOf(other.standInOf(at))) scene.open.add(node);
     const before = scene.boxes;
     await scene.update();
     viewport.marks = { selected: at, hits: null, hitBoxes: new Map(), current: -1 };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws the scene on a canvas: only what is in view, texts only where they can be read.
 import { bytes, count } from "../format";
+import type { Graph } from "./graph";
 import { header } from "./layout";
 import type { Painter } from "./paint";
-import { boldFont, font, shortened, type Box, type Edge, type Scene } from "./scene";
+import { fontOf, fontSize, lineHeight, shortened, widthOf, type Box, type Edge, type Scene } from "./scene";
 import { holdersOf, hueOfDevice, parseSharding, type Tiling } from "./tensors";
 
 export interface Camera { x: number; y: number; scale: number }  // of the scene at the corner of the canvas
@@ -16,6 +17,31 @@ export interface Marks {
 
 const dimmed = 0.25;
 
+// Texts are this large on the screen (CSS pixels), or larger, as long as a line of that size has room in its box; in smaller
+// boxes as large as there is room for, and none at all below the second size.
+const readable = 9, least = 6;
+// Returns the size of text, in the scene, for a box of this height without its margins; 0: none.
+function textSize(scale: number, room: number): number {
+  const size = Math.min(Math.max(fontSize, readable / scale), (room * fontSize) / lineHeight);
+  return size * scale >= least ? size : 0;
+}
+const margin = 2;  // above and below the text of a box
+const shortest = 40;  // box of two lines
+
+// Returns the scale from which on all texts can be read.
+export function leastScale(scene: Scene): number {
+  const opened = [...scene.boxes.values()].some((box) => box.open && box.depth > 0);
+  return ((readable / fontSize) * lineHeight) / (opened ? header - 2 * margin : shortest - 2 * margin);
+}
+
+// Returns as much of a text as has room, of names of instructions both ends; fewer than three letters say nothing.
+function fitted(text: string, bold: boolean, size: number, room: number, ends = false): string {
+  const width = (widthOf(text, bold) * size) / fontSize;
+  if (width <= room) return text;
+  const letters = Math.floor((text.length * room) / width);
+  return letters < 3 ? "" : ends ? shortened(text, letters).replace("……", "…") : `${text.slice(0, letters - 1)}…`;
+}
+
 function roundRect(c: CanvasRenderingContext2D, x: number, y: number, width: number, height: number, radius: number) {
   c.beginPath();
   c.roundRect(x, y, width, height, radius);
@@ -26,6 +52,23 @@ function route(c: CanvasRenderingContext2D, points: [number, number][]) {
   c.moveTo(points[0][0], points[0][1]);
   for (let k = 1; k + 1 < points.length; ++k) c.arcTo(points[k][0], points[k][1], points[k + 1][0], points[k + 1][1], 6);
   c.lineTo(points[points.length - 1][0], points[points.length - 1][1]);
+}
+
+// Returns the number of operands and the bytes of what they read, of elements of a tuple their indices: "[0] [2] 8.0 KiB".
+const maxPlaces = 3;
+export function labelOf(g: Graph, { bundle }: Edge): string {
+  const places = g.placesIn(bundle);
+  const what = places.length > maxPlaces ? `${count(places.length)} elements ` : places.length ? `${places.map((place) => `[${place}]`).join(" ")} ` : bundle.count > 1 ? `${count(bundle.count)} × ` : "";
+  return what + bytes(bundle.bytes);
+}
+// Returns the middle of the longest part of an edge.
+export function labelPoint({ points }: Edge): [number, number] {
+  let longest = 1, length = -1;
+  for (let k = 1; k < points.length; ++k) {
+    const size = Math.hypot(points[k][0] - points[k - 1][0], points[k][1] - points[k - 1][1]);
+    if (size > length) { length = size; longest = k; }
+  }
+  return [(points[longest][0] + points[longest - 1][0]) / 2, (points[longest][1] + points[longest - 1][1]) / 2];
 }
 
 export class Drawing {
@@ -59,8 +102,7 @@ export class Drawing {
     const g = this.scene.graph;
     const set = new Set<number>();
     if (node < g.size) {
-      for (const i of g.operandsOf(node)) set.add(this.scene.shownAs(i));
-      for (const i of g.usersOf(node)) set.add(this.scene.shownAs(i));
+      for (const i of [...g.readsOf(node), ...g.readersOf(node)]) set.add(this.scene.shownAs(i));
     }
     return set;
   }
@@ -74,15 +116,16 @@ export class Drawing {
     c.lineWidth = box.node === marks.selected ? 3 : 1;
     c.strokeStyle = box.node === marks.selected ? p.variable("accent") : p.variable("line");
     if (box.depth > 0 || box.node === marks.selected) c.stroke();
-    if (camera.scale * 13 < 5 || box.depth === 0) return;
+    const size = textSize(camera.scale, header - 2 * margin);
+    if (!size || box.depth === 0) return;
     const g = this.scene.graph;
     c.fillStyle = p.variable("text");
-    c.font = boldFont;
+    c.font = fontOf(size, true);
     c.textBaseline = "middle";
     c.textAlign = "left";
     const trips = g.trips.get(box.node);
     const suffix = trips !== undefined ? `  × ${count(trips)}` : "";
-    c.fillText(`▾ ${shortened(g.labelOf(box.node), 60)}${suffix}`, box.x + 10, box.y + header / 2 + 1, box.width - 20);
+    c.fillText(fitted(`▾ ${shortened(g.labelOf(box.node), 60)}${suffix}`, true, size, box.width - 20), box.x + 10, box.y + header / 2 + 1, box.width - 20);
   }
 
   private drawClosed(c: CanvasRenderingContext2D, box: Box, camera: Camera, marks: Marks, related: Set<number> | null) {
@@ -118,25 +161,31 @@ export class Drawing {
         }
       }
     }
-    if (camera.scale * 12 >= 4.5) {
+    // Where only one line has room, it stands in the middle.
+    const bottom = paint.bar?.length ? 10 : margin;
+    const size = textSize(camera.scale, box.height - bottom - margin);
+    if (size) {
       c.fillStyle = paint.ink;
       c.textBaseline = "middle";
       c.textAlign = "left";
-      const lines = p.lines(box.node);
+      const pitch = (size * lineHeight) / fontSize;
+      const lines = p.lines(box.node).slice(0, Math.max(1, Math.floor((box.height - bottom - margin) / pitch)));
+      const first = lines.length === 1 ? (box.height - bottom + margin) / 2 : (13 * size) / fontSize;
       lines.forEach((line, k) => {
-        c.font = k === 0 ? boldFont : font;
-        c.fillText(k === 0 && group ? `▸ ${line}` : line, box.x + 9, box.y + 13 + 15 * k, box.width - 14);
+        c.font = fontOf(size, k === 0);
+        c.fillText(fitted(k === 0 && group ? `▸ ${line}` : line, k === 0, size, box.width - 14, box.node < g.size), box.x + 9, box.y + first + pitch * k, box.width - 14);
       });
       const tiling = box.node < g.size && g.shardingOf(box.node) ? parseSharding(g.shardingOf(box.node)) : null;
       if (tiling) this.drawTiling(c, box, tiling, paint.ink);
       if (hits > 0 && group) {
+        const larger = size / fontSize;
         c.fillStyle = p.variable("bad");
-        roundRect(c, box.x + box.width - 32, box.y - 8, 38, 16, 8);
+        roundRect(c, box.x + box.width + 6 - 38 * larger, box.y - 8, 38 * larger, 16 * larger, 8 * larger);
         c.fill();
         c.fillStyle = p.variable("card");
-        c.font = font;
+        c.font = fontOf(size);
         c.textAlign = "center";
-        c.fillText(hits > 9999 ? "9999+" : String(hits), box.x + box.width - 13, box.y + 1);
+        c.fillText(hits > 9999 ? "9999+" : String(hits), box.x + box.width + 6 - 19 * larger, box.y - 8 + 9 * larger);
       }
     }
     c.globalAlpha = 1;
@@ -181,15 +230,16 @@ export class Drawing {
       c.globalAlpha = alpha;
       this.drawEdge(c, edge, camera, p.variable("accent"), true, selected);
     }
-    c.font = font;
+    const size = Math.max(fontSize, readable / camera.scale);
+    c.font = fontOf(size);
     c.textAlign = "left";
     c.textBaseline = "middle";
     for (const label of this.labels) {
       c.globalAlpha = label.alpha;
       c.fillStyle = p.variable("page");
-      c.fillRect(label.x, label.y, label.width, 14);
+      c.fillRect(label.x, label.y, label.width, size + 2);
       c.fillStyle = label.fill;
-      c.fillText(label.text, label.x + 3, label.y + 7);
+      c.fillText(label.text, label.x + 3, label.y + size / 2 + 1);
     }
     c.globalAlpha = 1;
   }
@@ -198,23 +248,20 @@ export class Drawing {
   private concerns(edge: Edge, selected: number): boolean {
     const g = this.scene.graph;
     if (edge.from === selected || edge.to === selected) return true;
-    if (!g.isIn(selected, edge.from) && !g.isIn(selected, edge.to)) return false;
-    return edge.bundle.edges.some((e) => g.isIn(g.operands[e], selected) || g.isIn(g.edgeUser[e], selected));
+    const drawn = g.standInOf(selected);
+    if (!g.isIn(drawn, edge.from) && !g.isIn(drawn, edge.to)) return false;
+    if (g.isFolded(selected)) return edge.bundle.edges.some((e) => g.carries(e, selected));
+    return edge.bundle.edges.some((e) => g.isIn(g.originOf(e), selected) || g.isIn(g.edgeUser[e], selected));
   }
 
-  // Keeps count and bytes for the longest part of the edge, unless another label is there.
-  private placeLabel(c: CanvasRenderingContext2D, edge: Edge) {
-    const { points, bundle } = edge;
-    let longest = 1, length = -1;
-    for (let k = 1; k < points.length; ++k) {
-      const size = Math.hypot(points[k][0] - points[k - 1][0], points[k][1] - points[k - 1][1]);
-      if (size > length) { length = size; longest = k; }
-    }
-    const text = `${bundle.count > 1 ? `${count(bundle.count)} × ` : ""}${bytes(bundle.bytes)}`;
-    c.font = font;
-    const width = c.measureText(text).width + 6;
-    const x = (points[longest][0] + points[longest - 1][0]) / 2 - width / 2, y = (points[longest][1] + points[longest - 1][1]) / 2 - 7;
-    if (this.labels.some((label) => label.x < x + width && x < label.x + label.width && Math.abs(label.y - y) < 15)) return;
+  // Keeps the label for the longest part of the edge, unless another one is there.
+  private placeLabel(c: CanvasRenderingContext2D, edge: Edge, scale: number) {
+    const text = labelOf(this.scene.graph, edge);
+    const size = Math.max(fontSize, readable / scale);
+    const width = (widthOf(text, false) * size) / fontSize + 6;
+    const [middle, height] = labelPoint(edge);
+    const x = middle - width / 2, y = height - size / 2 - 1;
+    if (this.labels.some((label) => label.x < x + width && x < label.x + label.width && Math.abs(label.y - y) < size + 3)) return;
     this.labels.push({ x, y, width, text, fill: String(c.fillStyle), alpha: Math.min(1, 1.3 * c.globalAlpha) });
   }
 
@@ -248,9 +295,9 @@ export class Drawing {
       if (!strong) c.globalAlpha *= 0.55;
       c.beginPath();
       let tails = 0;
-      for (const pair of this.scene.inner(edge)) {
+      for (const pair of this.scene.inner(edge, strong && g.isFolded(selected) ? selected : -1)) {
         if (++tails > 60) break;
-        if (strong && !(g.isIn(pair.from, selected) || g.isIn(pair.to, selected)) && selected !== edge.from && selected !== edge.to) continue;
+        if (strong && !g.isFolded(selected) && !(g.isIn(pair.from, selected) || g.isIn(pair.to, selected)) && selected !== edge.from && selected !== edge.to) continue;
         const a = this.scene.boxes.get(pair.from), b = this.scene.boxes.get(pair.to);
         if (a && from?.open && pair.from !== edge.from) {
           const x = a.x + a.width / 2, y = reach > 0 ? a.y + a.height : a.y;
@@ -273,6 +320,7 @@ export class Drawing {
       c.lineTo(end[0] + 4, end[1] + back);
       c.fill();
     }
-    if (camera.scale > 0.7 && (strong || bundle.count > 1)) this.placeLabel(c, edge);
+    // The elements of a tuple differ by their labels.
+    if (camera.scale > 0.5 && (strong || bundle.count > 1 || g.isFolded(g.operands[bundle.edges[0]]))) this.placeLabel(c, edge, camera.scale);
   }
 }

@@ -30,7 +30,8 @@ function build(page: HTMLElement, app: App, options: ExplorerOptions) {
   if (options.titled) document.title = `${g.module} – hlo-view`;
   const canvas = h("canvas", { "aria-hidden": "true" });
   const minimap = h("canvas", { class: "minimap", "aria-hidden": "true" });
-  const stage = h("div", { id: "stage", class: "stage", tabindex: 0, role: "application", "aria-roledescription": "graph", "aria-label": `Graph of ${g.module}: arrow keys move, Enter opens, ? lists keys` }, canvas, minimap);
+  const stage = h("div", { id: "stage", class: "stage", tabindex: 0, role: "application", "aria-roledescription": "graph", "aria-label": `Graph of ${g.module}: arrow keys move, Enter opens, ? lists keys` }, canvas, minimap,
+    h("p", { class: "waiting" }, `Laying out ${count(g.size)} instructions …`));
   const status = h("p", { id: "status", class: "status quiet", role: "status" });
   const panel = h("div", { class: "panel", role: "region", "aria-label": "Details", tabindex: 0 });
   const crumbs = h("ol", { class: "crumbs" });
@@ -46,12 +47,14 @@ function build(page: HTMLElement, app: App, options: ExplorerOptions) {
   const legend = h("div", { class: "legend", "aria-label": "Legend", role: "group" });
   const mode = select("mode", modes.filter((m) => m.available(g)).map((m) => [m.key, m.name]), (value) => { void app.setMode(value); });
   const mark = select("mark", marks.filter((m) => m[0] !== "changed" || g.compared).map((m) => [m[0], m[1]]), (value) => { app.setMark(value); follow(); });
+  const elements = h("input", { type: "checkbox", id: "elements", onchange: () => { void app.setElements(elements.checked); } });
   const filterNote = h("span", { class: "filter" });
   const button = (text: string, action: () => void, title = text) => h("button", { type: "button", class: "plain", title, onclick: action }, text);
 
   function follow() {
     mode.value = app.painter.mode;
     mark.value = app.mark;
+    elements.checked = app.elements;
     if ((page.getRootNode() as ShadowRoot).activeElement !== search) search.value = app.query;
     showFound("");
     const { rows, gradient } = app.painter.legend();
@@ -84,6 +87,7 @@ function build(page: HTMLElement, app: App, options: ExplorerOptions) {
     app.graphs.length > 1 ? select("which", app.graphs.map((graph, k): [string, string] => [String(k), !graph.compared ? graph.module : k ? "after" : "before"]), (value) => { void app.switchGraph(Number(value)); }) : null,
     h("div", { class: "tools" }, search, button("‹", () => { void app.nextHit(-1); }, "Previous hit"), button("›", () => { void app.nextHit(1); }, "Next hit"), found),
     h("label", {}, "Color by ", mode), h("label", {}, "Highlight ", mark),
+    app.graphs.some((graph) => graph.elementCount) ? h("label", { title: "Give each get-tuple-element a box; without it is a part of the lines to what reads it" }, elements, " tuple elements") : null,
     h("div", { class: "tools" }, button("−", () => viewport.zoom(1 / 1.4), "Zoom out"), button("+", () => viewport.zoom(1.4), "Zoom in"), button("All", () => viewport.fit(app.graph.root), "Show the whole graph"), button("Close groups", () => { void app.closeAll(); }),
       button("SVG", () => download(`${name()}.svg`, new Blob([svgOf(app.scene, app.painter)], { type: "image/svg+xml" })), "Save what is shown as SVG"),
       button("PNG", () => { void pngOf(app.scene, app.painter).then((blob) => (blob ? download(`${name()}.png`, blob) : app.say("The picture is too large."))); }, "Save what is shown as PNG"),
@@ -128,7 +132,7 @@ function build(page: HTMLElement, app: App, options: ExplorerOptions) {
 // Shows the graphs of the page in `host`, which has a size. Returns when they are drawn.
 export async function explore(host: HTMLElement, options: ExplorerOptions): Promise<void> {
   const root = host.attachShadow({ mode: "open" });
-  const page = h("div", { class: "explorer" });
+  const page = h("div", { class: "explorer" }, h("p", { class: "waiting" }, "Reading the graph …"));
   root.append(h("style", {}, style), page);
   sourceRoots.add(root);
   try {
@@ -140,7 +144,9 @@ export async function explore(host: HTMLElement, options: ExplorerOptions): Prom
     build(page, app, options);
     Object.assign(window, { hloView: app });  // for tests and the console
     await layout;
+    app.changed();  // what is around the graph has its size before the graph is fitted into the rest
     await app.begin();
+    page.querySelector(".waiting")!.remove();
     app.changed();
     host.dataset.ready = "yes";
     await app.layOutAhead();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The module as flat arrays. Nodes are instructions [0, size) and then groups; passes/view/graph_document.h writes them.
+import { elementsOf, placeOf, type Elements } from "./elements";
+
 interface Document {
   format: string; version: number; module: string; file: string; device?: string; replica_count: number; num_partitions: number; whole_program_devices?: number;
   strings: string[]; families: string[];
@@ -65,12 +67,13 @@ export class Graph {
   private readonly groups: Document["groups"];
   private readonly differenceOf = new Map<number, number>();
   // Edges by the group in which their ends are in different children.
-  private readonly edgeBegin: Int32Array;
-  private readonly edgeFrom: Int32Array;  // child of the group
-  private readonly edgeTo: Int32Array;
-  private readonly edgeIndex: Int32Array;  // into operands
+  private edgeBegin!: Int32Array;
+  private edgeFrom!: Int32Array;  // child of the group
+  private edgeTo!: Int32Array;
+  private edgeIndex!: Int32Array;  // into operands
   readonly edgeUser: Int32Array;  // by index into operands
   private readonly bundleCache = new Map<number, Bundle[]>();
+  private readonly placesCache = new WeakMap<Bundle, string[]>();
 
   constructor(d: Document) {
     if (d.format !== "hlokit-graph" || d.version !== 1) throw new Error("the data of the page has an unknown format");
@@ -174,11 +177,18 @@ export class Graph {
       this.bytes[parent] += this.bytes[node];
     }
 
-    // Edges by the innermost group that has both ends: the children of it they are in.
+    this.connect();
+  }
+
+  // Sorts the edges by the innermost group that has both ends: the children of it they are in.
+  private connect() {
+    const edges = this.operands.length;
     const group = new Int32Array(edges), from = new Int32Array(edges), to = new Int32Array(edges);
     const counts = new Int32Array(this.total + 1);
     for (let e = 0; e < edges; ++e) {
-      let a = this.operands[e], b = this.edgeUser[e];
+      group[e] = -1;
+      let a = this.originOf(e), b = this.edgeUser[e];
+      if (this.isFolded(b)) continue;
       while (this.depth[a] > this.depth[b]) a = this.parent[a];
       while (this.depth[b] > this.depth[a]) b = this.parent[b];
       while (this.parent[a] !== this.parent[b]) { a = this.parent[a]; b = this.parent[b]; }
@@ -193,11 +203,69 @@ export class Graph {
     this.edgeTo = new Int32Array(edges);
     this.edgeIndex = new Int32Array(edges);
     for (let e = 0; e < edges; ++e) {
+      if (group[e] < 0) continue;
       const at = counts[group[e]]++;
       this.edgeFrom[at] = from[e];
       this.edgeTo[at] = to[e];
       this.edgeIndex[at] = e;
     }
+  }
+
+  // ---- tuple elements ----
+  private known: Elements | undefined;
+  private elements: Elements | null = null;  // null: each has a box
+  private get foldable() { return this.known ??= elementsOf(this); }
+  get elementCount() { return this.foldable.count; }
+  // Makes tuple elements parts of lines, or boxes.
+  fold(on: boolean) {
+    if (on === (this.elements !== null)) return;
+    this.elements = on ? this.foldable : null;
+    this.bundleCache.clear();
+    this.flow = undefined;
+    this.connect();
+  }
+  isFolded(node: number) { return this.elements !== null && this.elements.folded[node] !== 0; }
+  standInOf(node: number) { return this.elements && node >= 0 ? this.elements.standIn[node] : node; }
+  // Where the line of an edge begins.
+  originOf(e: number) { return this.standInOf(this.operands[e]); }
+  // Does the line of an edge carry this element?
+  carries(e: number, element: number) {
+    for (let at = this.operands[e]; this.isFolded(at); at = this.operandsOf(at)[0]) if (at === element) return true;
+    return false;
+  }
+  // What an instruction reads, and what reads it, with no folded elements in between.
+  readsOf(i: number): number[] { return Array.from(this.operandsOf(i), (operand) => this.standInOf(operand)); }
+  readersOf(i: number): number[] {
+    const readers = new Set<number>(), pending = [i];
+    for (let k = 0; k < pending.length; ++k) {
+      for (const user of this.usersOf(pending[k])) {
+        if (this.isFolded(user)) pending.push(user);
+        else readers.add(user);
+      }
+    }
+    return [...readers];
+  }
+  placeOf(element: number) { return placeOf(this, element); }
+  // Returns which elements of one tuple a bundle carries, [] if it is anything else.
+  placesIn(bundle: Bundle): string[] {
+    const cached = this.placesCache.get(bundle);
+    if (cached) return cached;
+    const first = this.originOf(bundle.edges[0]);
+    const alike = bundle.edges.every((e) => this.isFolded(this.operands[e]) && this.originOf(e) === first);
+    const places = alike ? [...new Set(bundle.edges.map((e) => this.placeOf(this.operands[e])))] : [];
+    this.placesCache.set(bundle, places);
+    return places;
+  }
+  // Returns the bytes of what edges read, each once.
+  bytesOf(edges: number[]): number {
+    const seen = new Set<number | string>();
+    let sum = 0;
+    for (const e of edges) {
+      const read = this.operands[e];
+      const key = this.isFolded(read) ? `${this.originOf(e)} ${this.placeOf(read)}` : read;
+      if (!seen.has(key)) { seen.add(key); sum += this.resultBytes[read]; }
+    }
+    return sum;
   }
 
   isGroup(node: number) { return node >= this.size; }
@@ -242,9 +310,7 @@ export class Graph {
       bundle.edges.push(this.edgeIndex[k]);
     }
     const list = [...bundles.values()];
-    for (const bundle of list) {
-      for (const def of new Set(bundle.edges.map((e) => this.operands[e]))) bundle.bytes += this.resultBytes[def];
-    }
+    for (const bundle of list) bundle.bytes = this.bytesOf(bundle.edges);
     this.bundleCache.set(group, list);
     return list;
   }
@@ -279,7 +345,12 @@ export class Graph {
   private flowOf() {
     if (this.flow) return this.flow;
     const from: number[] = [], to: number[] = [];
-    for (let i = 0; i < this.size; ++i) for (const source of this.sourcesOf(i)) { from.push(source); to.push(i); }
+    for (let i = 0; i < this.size; ++i) {
+      for (const source of this.sourcesOf(i)) {
+        // A folded element is no hop.
+        for (const at of new Set([source, this.standInOf(source)])) { from.push(at); to.push(i); }
+      }
+    }
     const index = (keys: number[], values: number[]): [Int32Array, Int32Array] => {
       const begin = new Int32Array(this.size + 1);
       for (const key of keys) ++begin[key + 1];

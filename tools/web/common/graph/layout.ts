@@ -35,6 +35,10 @@ const options = {
   "elk.layered.considerModelOrder.strategy": "NONE",
   "elk.layered.mergeEdges": "true",
 };
+// A few long layers are a strip that cannot be read as a whole: a group with so many children that is so many times as wide as
+// high is laid out again with fewer children in a layer.
+const stripChildren = 12, stripAspect = 2.5;
+const folded = (children: number) => ({ ...options, "elk.layered.layering.strategy": "COFFMAN_GRAHAM", "elk.layered.layering.coffmanGraham.layerBound": String(Math.ceil(Math.sqrt(children))) });
 // Where nearly all is connected with all, routes take long and show nothing: only so many links are routed.
 const maxRouted = 80;
 
@@ -85,7 +89,11 @@ async function layOutBase(children: number[], sizes: Map<number, Size>, links: L
   const at = new Map<number, Point>(children.map((child) => [child, { x: 0, y: 0 }]));
   const routes: Route[] = links.map(() => []);
   if (linked.size) {
-    const result = await elk.layout(graph);
+    let result = await elk.layout(graph);
+    if (linked.size >= stripChildren && result.width! > stripAspect * result.height!) {
+      const other = await elk.layout({ ...graph, layoutOptions: folded(linked.size) });
+      if (Math.max(other.width!, stripAspect * other.height!) < result.width!) result = other;
+    }
     for (const child of result.children!) at.set(Number(child.id), { x: child.x!, y: child.y! });
     result.edges!.forEach((edge, k) => {
       const section = edge.sections?.[0];

@@ -9,6 +9,7 @@ export interface State {
   mark: string;
   query: string;
   filter: Filter | null;
+  elements: boolean;  // do tuple elements have boxes?
   camera: [number, number, number] | null;  // the center and the scale
 }
 
@@ -29,6 +30,7 @@ export function encode(s: State, prefix: string): string {
   add("m", s.mark);
   add("q", s.query);
   if (s.filter) add("f", `${s.filter.kind}.${s.filter.a}.${s.filter.b}`);
+  if (s.elements) add("e", "1");
   if (s.camera) add("v", s.camera.map((x, k) => (k === 2 ? x.toPrecision(4) : x.toFixed(0))).join("_"));
   return prefix + parts.join("&");
 }
@@ -60,6 +62,7 @@ export function decode(fragment: string, prefix: string): Partial<State> & { nam
         if ((kind === "hops" || kind === "paths") && whole(a) >= 0 && whole(b) >= 0) s.filter = { kind, a: whole(a), b: whole(b) };
         break;
       }
+      case "e": s.elements = value === "1"; break;
       case "v": {
         const numbers = value.split("_").map(Number);
         if (numbers.length === 3 && numbers.every(Number.isFinite) && numbers[2] > 0) s.camera = [numbers[0], numbers[1], numbers[2]];

@@ -58,6 +58,7 @@ function instruction(g: Graph, i: number, actions: Actions): HTMLElement[] {
   return [
     h("h2", { class: "mono" }, g.names[i]),
     h("p", { class: "mono shape" }, `${g.opcodeOf(i)} ${shape}`),
+    g.isFolded(i) ? h("p", { class: "quiet folded" }, `Element ${g.placeOf(i)} of ${g.names[g.standInOf(i)]}, in the lines from it.`) : null,
     h("div", { class: "tools" },
       g.hasChildren(i) && h("button", { type: "button", class: "plain", onclick: () => actions.toggle(i) }, actions.isOpen(i) ? "Close" : "Open"),
       h("button", { type: "button", class: "plain", onclick: () => actions.neighborhood(i, Math.max(1, Number(hops.value) || 1)) }, "Neighborhood"), h("label", {}, hops, " hops"),
@@ -131,5 +132,6 @@ export function details(g: Graph, node: number, actions: Actions): HTMLElement[]
 export function spoken(g: Graph, node: number, open: boolean): string {
   if (node >= g.size) return `${g.kindOf(node)} ${g.labelOf(node)}, ${count(g.count[node])} instructions, ${open ? "open" : "closed"}`;
   const inside = g.hasChildren(node) ? `, ${count(g.count[node] - 1)} inside, ${open ? "open" : "closed"}` : "";
-  return `${g.names[node]}, ${g.opcodeOf(node)} ${g.shapeOf(node)}, ${g.operandsOf(node).length} operands, ${g.usersOf(node).length} users${inside}`;
+  const folded = g.isFolded(node) ? `, in the lines from ${g.names[g.standInOf(node)]}` : "";
+  return `${g.names[node]}, ${g.opcodeOf(node)} ${g.shapeOf(node)}${folded}, ${g.operandsOf(node).length} operands, ${g.usersOf(node).length} users${inside}`;
 }

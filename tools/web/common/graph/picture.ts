@@ -3,7 +3,7 @@
 import { shortened, type Scene } from "./scene";
 import { header } from "./layout";
 import type { Painter } from "./paint";
-import { Drawing } from "./canvas";
+import { Drawing, labelOf, labelPoint } from "./canvas";
 
 const escaped = (text: string) => text.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]!)
   // XML has no other control characters.
@@ -26,6 +26,9 @@ export function svgOf(scene: Scene, painter: Painter): string {
     out.push(`<polyline points="${edge.points.map((q) => `${n(q[0])},${n(q[1])}`).join(" ")}" fill="none" stroke="${quiet}"/>`);
     const end = edge.points[edge.points.length - 1];
     out.push(`<path d="M${n(end[0])} ${n(end[1])}l-4 ${edge.points[edge.points.length - 2][1] > end[1] ? 8 : -8}h8z" fill="${quiet}"/>`);
+    if (!g.placesIn(edge.bundle).length) continue;
+    const [x, y] = labelPoint(edge);
+    out.push(`<text x="${n(x)}" y="${n(y + 4)}" text-anchor="middle" fill="${quiet}" stroke="${painter.variable("page")}" stroke-width="3" paint-order="stroke">${escaped(labelOf(g, edge))}</text>`);
   }
   for (const box of scene.boxes.values()) {
     if (box.open) continue;

@@ -11,15 +11,17 @@ const maxLabel = 34;
 export const shortened = (text: string, limit = maxLabel) => (text.length > limit ? `${text.slice(0, limit / 2 - 1)}…${text.slice(1 - limit / 2)}` : text);
 
 let ruler: CanvasRenderingContext2D | undefined;
-export const font = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
-export const boldFont = `600 ${font}`;
+export const fontSize = 12, lineHeight = 15;
+const font = 'px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
+export const fontOf = (size: number, bold = false) => `${bold ? "600 " : ""}${size}${font}`;
 const widths = new Map<string, number>();
-function widthOf(text: string, bold: boolean): number {
+// Of a text of `fontSize`.
+export function widthOf(text: string, bold: boolean): number {
   const key = (bold ? "b" : "n") + text;
   let width = widths.get(key);
   if (width === undefined) {
     ruler ??= document.createElement("canvas").getContext("2d")!;
-    ruler.font = bold ? boldFont : font;
+    ruler.font = fontOf(fontSize, bold);
     widths.set(key, width = ruler.measureText(text).width);
   }
   return width;
@@ -40,18 +42,15 @@ export class Scene {
 
   shownChildren(node: number): number[] {
     const children = Array.from(this.graph.childrenOf(node));
-    return this.only ? children.filter((child) => this.only![child]) : children;
+    return children.filter((child) => !this.graph.isFolded(child) && (!this.only || this.only[child]));
   }
   shownBundles(node: number): Bundle[] {
     const bundles = this.graph.bundlesOf(node);
     if (!this.only) return bundles;
     const list: Bundle[] = [];
     for (const bundle of bundles) {
-      const edges = bundle.edges.filter((e) => this.only![this.graph.operands[e]] && this.only![this.graph.edgeUser[e]]);
-      if (!edges.length) continue;
-      let bytes = 0;
-      for (const def of new Set(edges.map((e) => this.graph.operands[e]))) bytes += this.graph.resultBytes[def];
-      list.push({ ...bundle, edges, count: edges.length, bytes });
+      const edges = bundle.edges.filter((e) => this.only![this.graph.originOf(e)] && this.only![this.graph.edgeUser[e]]);
+      if (edges.length) list.push({ ...bundle, edges, count: edges.length, bytes: this.graph.bytesOf(edges) });
     }
     return list;
   }
@@ -63,7 +62,9 @@ export class Scene {
     this.placed.clear();
     if (!instructions) { this.only = null; return; }
     const only = this.only = new Uint8Array(this.graph.total);
-    for (const i of instructions) for (let node = i; node >= 0 && !only[node]; node = this.graph.parent[node]) only[node] = 1;
+    for (const i of instructions) {
+      for (const drawn of [i, this.graph.standInOf(i)]) for (let node = drawn; node >= 0 && !only[node]; node = this.graph.parent[node]) only[node] = 1;
+    }
   }
 
   // Opens groups from the module down while there are few boxes.
@@ -114,6 +115,29 @@ export class Scene {
     return { closed, ...entry };
   }
 
+  // Places the boxes of the module in rows, without lines: what is seen while the layout is computed.
+  sketch() {
+    const root = this.graph.root, gap = 16;
+    const boxes = this.shownChildren(root).map((node): Box => ({ node, x: 0, y: 0, ...this.sizeOfClosed(node), open: false, depth: 1 }));
+    const area = boxes.reduce((sum, box) => sum + (box.width + gap) * (box.height + gap), 0);
+    const wide = Math.max(Math.sqrt(1.6 * area), ...boxes.map((box) => box.width + gap));
+    let x = gap, y = gap, row = 0, width = 0;
+    for (const box of boxes) {
+      if (x > gap && x + box.width > wide) {
+        x = gap;
+        y += row + gap;
+        row = 0;
+      }
+      [box.x, box.y] = [x, y];
+      x += box.width + gap;
+      row = Math.max(row, box.height);
+      width = Math.max(width, x);
+    }
+    this.size = { width, height: y + row + gap };
+    this.boxes = new Map([{ node: root, x: 0, y: 0, ...this.size, open: true, depth: 0 }, ...boxes].map((box) => [box.node, box]));
+    this.edges = [];
+  }
+
   // Lays out a group that may be opened.
   async prepare(group: number): Promise<void> { await this.layoutOf(group).layout; }
 
@@ -155,19 +179,21 @@ export class Scene {
     }
   }
 
-  // Returns the box in which a node is seen: its own, or that of the closed group around it.
+  // Returns the box in which a node is seen: its own, that of the closed group around it, or of what stands for it.
   shownAs(node: number): number {
-    for (let at = node; at >= 0; at = this.graph.parent[at]) {
+    const drawn = this.graph.standInOf(node);
+    for (let at = drawn; at >= 0; at = this.graph.parent[at]) {
       const box = this.boxes.get(at);
-      if (box && (at === node || !box.open)) return at;
+      if (box && (at === drawn || !box.open)) return at;
     }
     return -1;
   }
 
-  // Returns the pairs of boxes in open groups that a bundle connects, with how often.
-  inner(edge: Edge): { from: number; to: number; count: number }[] {
+  // Returns the pairs of boxes in open groups that a bundle connects, with how often; `element`: only by what carries it.
+  inner(edge: Edge, element = -1): { from: number; to: number; count: number }[] {
     const pairs = new Map<string, { from: number; to: number; count: number }>();
     for (const e of edge.bundle.edges) {
+      if (element >= 0 && !this.graph.carries(e, element)) continue;
       const from = this.shownAs(this.graph.operands[e]), to = this.shownAs(this.graph.edgeUser[e]);
       const key = `${from},${to}`;
       const pair = pairs.get(key);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The canvas with its camera: panning, zooming, changes that glide, the minimap. Draws only when something changed.
-import { Drawing, type Camera, type Marks } from "./canvas";
+import { Drawing, leastScale, type Camera, type Marks } from "./canvas";
 import type { Painter } from "./paint";
 import type { Box, Scene } from "./scene";
 
 const glide = 220;  // milliseconds of a change
-const readable = 0.5;  // scale at which a box can be read
 const minScale = 0.01, maxScale = 4;
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -142,13 +141,18 @@ export class Viewport {
     this.redraw();
   }
 
+  // Can all texts be read when the whole graph is in view?
+  wholeIsReadable(): boolean {
+    const { width, height } = this.scene.size;
+    return Math.min((this.width - 40) / width, (this.height - 40) / height) >= leastScale(this.scene);
+  }
   // Shows the whole graph, or as much of it from the top as can be read.
   open() {
+    if (this.wholeIsReadable()) { this.fit(this.scene.graph.root, false); return; }
     const { width, height } = this.scene.size;
-    const scale = Math.min(1.2, (this.width - 40) / width, (this.height - 40) / height);
-    if (scale >= readable) { this.fit(this.scene.graph.root, false); return; }
-    const wide = Math.max(readable, Math.min(1, (this.width - 40) / width));
-    this.go({ scale: wide, x: width / 2 - this.width / 2 / wide, y: -20 / wide }, false);
+    const scale = leastScale(this.scene);
+    const fits = height <= (this.height - 40) / scale;
+    this.go({ scale, x: width / 2 - this.width / 2 / scale, y: fits ? height / 2 - this.height / 2 / scale : -20 / scale }, false);
   }
 
   fit(node: number, glides = true) {

@@ -48,13 +48,15 @@ export function roofline(r: Report): HTMLElement {
     h("div", { class: "card" }, ops.length ? legend : null, ops.length ? picture : h("p", { class: "quiet" }, "No operation both computes and reads HBM.")));
 }
 
-// Of categories whose time is no part of the device time.
-const beside = ", beside the core";
+// What runs beside the core, whose time is no part of the device time, says so in each table.
+const beside = (op: Op) => (op.concurrent && op.time_us > 0 ? ", beside the core" : "");
 
 interface Group {
   name: string;
   ops: number;
   us: number;
+  besideUs: number;  // of copies and collectives beside the core
+  category: string;  // of its first operation
   flops: number;
   hbm: number;
   waited: number;
@@ -65,7 +67,7 @@ function group(r: Report, key: (op: Op) => string): Group[] {
   for (const op of r.ops) {
     const name = key(op);
     let g = groups.get(name);
-    if (!g) groups.set(name, (g = { name, ops: 0, us: 0, flops: 0, hbm: 0, waited: 0 }));
+    if (!g) groups.set(name, (g = { name, ops: 0, us: 0, besideUs: 0, category: op.category, flops: 0, hbm: 0, waited: 0 }));
     g.ops += 1;
     g.us += op.time_us;
     g.flops += op.flops;
@@ -75,9 +77,9 @@ function group(r: Report, key: (op: Op) => string): Group[] {
   return [...groups.values()].sort((a, b) => b.us - a.us);
 }
 
-// Time, with that of copies and collectives beside the core, of the instructions of each line, also within fusions.
+// Time of the instructions of each line, also within fusions, and of its copies and collectives beside the core.
 function sources(r: Report): Group[] {
-  return r.sources.map((s) => ({ name: s.source, ops: s.kernels, us: s.time_us + s.concurrent_us, flops: s.flops, hbm: s.hbm_bytes, waited: 0 })).sort((a, b) => b.us - a.us);
+  return r.sources.map((s) => ({ name: s.source, ops: s.kernels, us: s.time_us, besideUs: s.concurrent_us, category: "", flops: s.flops, hbm: s.hbm_bytes, waited: 0 })).sort((a, b) => b.us - a.us);
 }
 
 function groupTable(label: string, head: string, groups: Group[], whole: number, name: (g: Group) => Node | string, counted = "operations"): HTMLElement {
@@ -85,9 +87,10 @@ function groupTable(label: string, head: string, groups: Group[], whole: number,
     { head, text: true, wide: true, cell: name, key: (g) => g.name },
     { head: "time", cell: (g) => time(g.us), key: (g) => g.us },
     { head: "of the device", cell: (g) => bar(share(g.us, whole)), key: (g) => g.us },
+    ...(groups.some((g) => g.besideUs > 0) ? [{ head: "beside the core", cell: (g: Group) => (g.besideUs ? time(g.besideUs) : "–"), key: (g: Group) => g.besideUs }] : []),
     { head: counted, cell: (g) => count(g.ops), key: (g) => g.ops },
-    { head: "FLOP/s", cell: (g) => (g.flops ? `${flops(share(g.flops, g.us * 1e-6))}/s` : "–"), key: (g) => share(g.flops, g.us) },
-    { head: "HBM", cell: (g) => (g.hbm ? rate(share(g.hbm, g.us * 1e-6)) : "–"), key: (g) => share(g.hbm, g.us) },
+    { head: "FLOP/s", cell: (g) => (g.flops && g.us ? `${flops(share(g.flops, g.us * 1e-6))}/s` : "–"), key: (g) => share(g.flops, g.us) },
+    { head: "HBM", cell: (g) => (g.hbm ? rate(share(g.hbm, (g.us + g.besideUs) * 1e-6)) : "–"), key: (g) => share(g.hbm, g.us + g.besideUs) },
   ], groups, { find: (g) => g.name, sort: 1 });
 }
 
@@ -95,7 +98,7 @@ export function operations(r: Report): HTMLElement {
   const whole = r.device_time_us;
   const all = () => table<Op>("Operations", [
     { head: "operation", text: true, wide: true, cell: (op) => (hasGraph ? h("a", { class: "mono", href: inGraph(op.name), title: "in the graph" }, op.name) : h("span", { class: "mono" }, op.name)), key: (op) => op.name },
-    { head: "category", text: true, cell: (op) => h("span", {}, h("i", { class: "chip", style: `background:${fillOf(op.category)}` }), op.category), key: (op) => op.category },
+    { head: "category", text: true, cell: (op) => h("span", {}, h("i", { class: "chip", style: `background:${fillOf(op.category)}` }), op.category + beside(op)), key: (op) => op.category + beside(op) },
     { head: "time", cell: (op) => time(op.time_us), key: (op) => op.time_us },
     { head: "of the device", cell: (op) => bar(share(op.time_us, whole)), key: (op) => op.time_us },
     { head: "runs", cell: (op) => count(op.runs), key: (op) => op.runs },
@@ -110,8 +113,8 @@ export function operations(r: Report): HTMLElement {
     h("p", { class: "lead" }, `${count(r.ops.length)} operations of one step. Heads sort; the field finds.`),
     h("div", { class: "card" }, r.ops.some((op) => op.source) ? editorChoice() : null, tabs("Operations by", [
       ["Each", all],
-      ["Category", () => groupTable("By category", "category", group(r, (op) => op.category + (op.concurrent ? beside : "")), whole, (g) => h("span", {}, h("i", { class: "chip", style: `background:${fillOf(g.name.replace(beside, ""))}` }), g.name))],
+      ["Category", () => groupTable("By category", "category", group(r, (op) => op.category + beside(op)), whole, (g) => h("span", {}, h("i", { class: "chip", style: `background:${fillOf(g.category)}` }), g.name))],
       ["Source line", () => (!r.ops.some((op) => op.source) ? missing(r, "source") : groupTable("By source line", "source", sources(r), whole, (g) => (g.name ? sourceLink(g.name) : plain(g)), "kernels"))],
-      ["Bound by", () => groupTable("By what bounds them", "bound by", group(r, (op) => op.bound_by), whole, plain)],
+      ["Bound by", () => groupTable("By what bounds them", "bound by", group(r, (op) => op.bound_by + beside(op)), whole, plain)],
     ])));
 }
