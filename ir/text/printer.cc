@@ -9,8 +9,8 @@
 #include "ir/graph/async.h"
 #include "ir/graph/traversal.h"
 #include "ir/text/attribute_text.h"
+#include "ir/text/header_text.h"
 #include "ir/text/literal_text.h"
-#include "ir/text/original_value.h"
 #include "ir/text/shape_text.h"
 #include "ir/types/float_types.h"
 
@@ -40,8 +40,6 @@ class Printer {
       : out_(out), module_(module), context_(module.context()), options_(options), attrs_(out, module, options) {}
 
   void PrintModule();
-  void PrintHeader();
-  void PrintStackFrames();
   void PrintComputation(Computation c, bool nested, bool as_entry, int indent);
   void PrintInstruction(Instruction i, int indent, bool named);
 
@@ -104,111 +102,6 @@ class Printer {
   std::vector<uint8_t> control_named_;  // by InstructionId, of compact elements: others have it as control predecessor
 };
 
-void Printer::PrintHeader() {
-  const ModuleHeader& h = module_.header();
-  out_ << "HloModule ";
-  if (options_.print_ids) out_ << context_.str(h.name);
-  if (h.is_scheduled) out_ << ", is_scheduled=true";
-  const auto index = [this](ListId id) {
-    out_ << '{';
-    bool first = true;
-    for (int64_t v : context_.list(id)) {
-      if (!first) out_ << ',';
-      first = false;
-      out_ << v;
-    }
-    out_ << '}';
-  };
-  if (!h.input_output_alias.empty()) {
-    out_ << ", input_output_alias={ ";
-    for (size_t k = 0; k < h.input_output_alias.size(); ++k) {
-      const InputOutputAlias& alias = h.input_output_alias[k];
-      if (k != 0) out_ << ", ";
-      index(alias.output_index);
-      out_ << ": (" << alias.parameter << ", ";
-      index(alias.parameter_index);
-      out_ << (alias.must_alias ? ", must-alias)" : ", may-alias)");
-    }
-    out_ << " }";
-  }
-  if (!h.buffer_donor.empty()) {
-    out_ << ", buffer_donor={ ";
-    for (size_t k = 0; k < h.buffer_donor.size(); ++k) {
-      if (k != 0) out_ << ", ";
-      out_ << '(' << h.buffer_donor[k].parameter << ", ";
-      index(h.buffer_donor[k].parameter_index);
-      out_ << ')';
-    }
-    out_ << " }";
-  }
-  if (h.alias_passthrough_params) out_ << ", alias_passthrough_params=true";
-  if (h.entry_layout) {
-    out_ << ", entry_computation_layout={(";
-    for (size_t k = 0; k < h.entry_layout->parameters.size(); ++k) {
-      if (k != 0) out_ << ", ";
-      if (k != 0 && k % 5 == 0) out_ << "/*index=" << static_cast<int64_t>(k) << "*/";
-      PrintShape(h.entry_layout->parameters[k].id(), true);
-    }
-    out_ << ")->";
-    PrintShape(h.entry_layout->result.id(), true);
-    out_ << '}';
-  }
-  const auto bools = [this](std::string_view name, ListId id) {
-    if (!id.valid()) return;
-    const absl::Span<const int64_t> list = context_.list(id);
-    if (list.empty() || (list.size() == 1 && list[0] == 0)) return;
-    out_ << ", " << name << "={";
-    for (size_t k = 0; k < list.size(); ++k) out_ << (k == 0 ? "" : ",") << (list[k] ? "true" : "false");
-    out_ << '}';
-  };
-  bools("allow_spmd_sharding_propagation_to_parameters", h.allow_spmd_sharding_propagation_to_parameters);
-  bools("allow_spmd_sharding_propagation_to_output", h.allow_spmd_sharding_propagation_to_output);
-  if (h.replica_count != 1) out_ << ", replica_count=" << h.replica_count;
-  if (h.num_partitions != 1) out_ << ", num_partitions=" << h.num_partitions;
-  if (h.frontend_attributes.valid() && !context_.list(h.frontend_attributes).empty()) {
-    out_ << ", frontend_attributes=";
-    attrs_.PrintValue({Attr::kFrontendAttributes, h.frontend_attributes.value});
-  }
-  for (size_t k = 0; k + 1 < h.unknown_attributes.size(); k += 2) {
-    out_ << ", " << context_.str(h.unknown_attributes[k]) << '=' << context_.str(h.unknown_attributes[k + 1]);
-  }
-  if (!h.origin_recovery_table.empty()) {
-    out_ << ", origin_recovery_table=";
-    PrintOriginRecoveryTable(out_, context_, h.origin_recovery_table);
-  }
-  if (!h.debug_attributes.empty()) {
-    out_ << ",\ndebug_attributes=";
-    PrintDebugAttributes(out_, context_, h.debug_attributes);
-  }
-}
-
-void Printer::PrintStackFrames() {
-  const StackFrames& s = module_.header().stack_frames;
-  if (s.file_names.empty() || !options_.print_metadata || !options_.print_stack_frames) return;
-  const auto names = [this](std::string_view title, const std::vector<StringId>& list) {
-    out_ << title;
-    for (size_t k = 0; k < list.size(); ++k) {
-      out_ << static_cast<int64_t>(k + 1) << ' ';
-      PrintQuoted(out_, context_.str(list[k]));
-      out_ << '\n';
-    }
-  };
-  names("\n\nFileNames\n", s.file_names);
-  names("\nFunctionNames\n", s.function_names);
-  out_ << "\nFileLocations\n";
-  for (size_t k = 0; k < s.file_locations.size(); ++k) {
-    const FileLocation& l = s.file_locations[k];
-    out_ << static_cast<int64_t>(k + 1) << " {file_name_id=" << l.file_name_id
-         << " function_name_id=" << l.function_name_id << " line=" << l.line << " end_line=" << l.end_line
-         << " column=" << l.column << " end_column=" << l.end_column << "}\n";
-  }
-  out_ << "\nStackFrames\n";
-  for (size_t k = 0; k < s.stack_frames.size(); ++k) {
-    out_ << static_cast<int64_t>(k + 1) << " {file_location_id=" << s.stack_frames[k].file_location_id
-         << " parent_frame_id=" << s.stack_frames[k].parent_frame_id << "}\n";
-  }
-}
-
 void Printer::FindSharedWrappers(const ComputationRoles& roles) {
   if (!options_.syntax_sugar_async_ops ||
       std::find(roles.async.begin(), roles.async.end(), uint8_t{1}) == roles.async.end()) {
@@ -226,8 +119,8 @@ void Printer::FindSharedWrappers(const ComputationRoles& roles) {
 
 void Printer::PrintModule() {
   if (options_.print_header) {
-    PrintHeader();
-    PrintStackFrames();
+    PrintModuleHeader(out_, module_, options_);
+    PrintStackFrames(out_, module_, options_);
     out_ << "\n\n";
   }
   const ComputationRoles roles = RolesOf(module_);

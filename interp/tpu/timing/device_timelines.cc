@@ -3,18 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 
 namespace hlokit::tpu {
 
 namespace {
-
-constexpr double DeviceTimeBreakdown::*kParts[] = {&DeviceTimeBreakdown::compute, &DeviceTimeBreakdown::exposed,
-                                                   &DeviceTimeBreakdown::sync, &DeviceTimeBreakdown::other,
-                                                   &DeviceTimeBreakdown::communication};
-constexpr double CollectiveTotals::*kCollectiveParts[] = {&CollectiveTotals::runs,    &CollectiveTotals::bytes,
-                                                          &CollectiveTotals::seconds, &CollectiveTotals::ideal,
-                                                          &CollectiveTotals::exposed, &CollectiveTotals::sync};
 
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -26,45 +18,11 @@ double Median(std::vector<double> values) {
 }  // namespace
 
 void Extrapolate(const DeviceTimeBreakdown& before, double more, DeviceTimeBreakdown* now) {
-  for (double DeviceTimeBreakdown::*part : kParts) now->*part += (now->*part - before.*part) * more;
-  for (auto& [device, seconds] : now->sync_for) {
-    const auto found = before.sync_for.find(device);
-    seconds += (seconds - (found == before.sync_for.end() ? 0 : found->second)) * more;
-  }
+  for (double DeviceTimeBreakdown::*part : kDeviceTimeParts) now->*part += (now->*part - before.*part) * more;
 }
 
 void Extrapolate(const CollectiveTotals& before, double more, CollectiveTotals* now) {
   for (double CollectiveTotals::*part : kCollectiveParts) now->*part += (now->*part - before.*part) * more;
-}
-
-RunTotals RunTotals::WithoutWaits() const {
-  RunTotals copy;
-  copy.kinds = kinds;
-  copy.shares.resize(shares.size());
-  for (size_t d = 0; d < shares.size(); ++d) {
-    for (double DeviceTimeBreakdown::*part : kParts) copy.shares[d].*part = shares[d].*part;
-  }
-  return copy;
-}
-
-RunTotals RunTotals::Since(const RunTotals& before) const {
-  RunTotals increase = WithoutWaits();
-  for (size_t d = 0; d < shares.size(); ++d) {
-    for (double DeviceTimeBreakdown::*part : kParts) increase.shares[d].*part -= before.shares[d].*part;
-  }
-  for (size_t k = 0; k < before.kinds.size(); ++k) {
-    for (double CollectiveTotals::*part : kCollectiveParts) increase.kinds[k].*part -= before.kinds[k].*part;
-  }
-  return increase;
-}
-
-void RunTotals::Add(const RunTotals& added) {
-  for (size_t d = 0; d < shares.size(); ++d) {
-    for (double DeviceTimeBreakdown::*part : kParts) shares[d].*part += added.shares[d].*part;
-  }
-  for (size_t k = 0; k < added.kinds.size(); ++k) {
-    for (double CollectiveTotals::*part : kCollectiveParts) kinds[k].*part += added.kinds[k].*part;
-  }
 }
 
 std::vector<int64_t> StragglersOf(const DeviceTimelines& timelines) {

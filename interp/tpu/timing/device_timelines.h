@@ -3,6 +3,7 @@
 #ifndef HLOKIT_INTERP_TPU_TIMING_DEVICE_TIMELINES_H_
 #define HLOKIT_INTERP_TPU_TIMING_DEVICE_TIMELINES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string_view>
@@ -53,21 +54,24 @@ struct DeviceTimelines {
   std::vector<CollectiveTotals> collectives;  // longest first
   double events = 0;                          // simulated steps, over all devices
   bool scaled = false;                        // some loops were extrapolated from their first iterations
+  size_t peak_values = 0;                     // most numbers of calls, loops and transfers kept at one time
   const DeviceTimeBreakdown& ShareOf(int64_t device) const {
     return shares[shares.size() == 1 ? 0 : static_cast<size_t>(device)];
   }
 };
 
-// What a run, or a part of one, adds up.
+// The parts of both that add up.
+inline constexpr double DeviceTimeBreakdown::*kDeviceTimeParts[] = {
+    &DeviceTimeBreakdown::compute, &DeviceTimeBreakdown::exposed, &DeviceTimeBreakdown::sync,
+    &DeviceTimeBreakdown::other, &DeviceTimeBreakdown::communication};
+inline constexpr double CollectiveTotals::*kCollectiveParts[] = {&CollectiveTotals::runs,    &CollectiveTotals::bytes,
+                                                                 &CollectiveTotals::seconds, &CollectiveTotals::ideal,
+                                                                 &CollectiveTotals::exposed, &CollectiveTotals::sync};
+
+// What a run, or a part of one, adds up, but for the waits by device.
 struct RunTotals {
   std::vector<DeviceTimeBreakdown> shares;  // by device
   std::vector<CollectiveTotals> kinds;
-  // Returns a copy without the waits by device.
-  RunTotals WithoutWaits() const;
-  // Returns the increase since `before`, without waits by device.
-  RunTotals Since(const RunTotals& before) const;
-  // Adds totals without waits by device. Requires: all kinds of `added`, in the same order.
-  void Add(const RunTotals& added);
 };
 
 // Adds `more` times the increase from `before` to `*now`.

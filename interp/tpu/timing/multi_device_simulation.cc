@@ -4,23 +4,21 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
-#include <map>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
+#include "interp/tpu/timing/call_totals.h"
 #include "interp/tpu/timing/computation_schedule.h"
 #include "interp/tpu/timing/device_groups.h"
 #include "interp/tpu/timing/device_run_state.h"
 #include "interp/tpu/timing/device_speeds.h"
+#include "interp/tpu/timing/timeline_events.h"
 
 namespace hlokit::tpu {
 
 namespace {
-
-constexpr size_t kMaxDevicesWithWaits = 1024;  // up to which each device's waits are kept by device
 
 class MultiDeviceSimulator {
  public:
@@ -34,11 +32,10 @@ class MultiDeviceSimulator {
         alike_(options.variation.empty()),
         n_(alike_ ? 1 : static_cast<size_t>(table_.devices())),
         speeds_(options.variation, n_),
-        facts_(plan.computations().size()) {
+        facts_(plan.computations().size()),
+        events_(plan, simulation, multi_device_options, frames_, n_),
+        waits_(n_) {
     result_.devices = table_.devices();
-    shown_ = multi_device_options.show
-                 ? std::min<size_t>(static_cast<size_t>(std::max<int64_t>(multi_device_options.shown, 0)), n_)
-                 : 0;
     core_.assign(n_, 0);
     sums_.shares.resize(n_);
   }
@@ -46,7 +43,7 @@ class MultiDeviceSimulator {
   DeviceTimelines Run() {
     const int64_t entry = plan_.PlanOf(module_.entry().id());
     if (entry >= 0) {
-      if (alike_) ShowModule(0, simulation_.device_seconds, simulation_.step_seconds);
+      if (alike_) events_.ShowModule(0, simulation_.device_seconds, simulation_.step_seconds);
       Push(static_cast<size_t>(entry), kNone, 0, 0);
       while (!frames_.empty()) {
         Frame& frame = *frames_.back();
@@ -60,7 +57,8 @@ class MultiDeviceSimulator {
     for (size_t d = 0; d < n_; ++d) result_.seconds = std::max(result_.seconds, core_[d]);
     for (size_t d = 0; d < n_; ++d) {
       sums_.shares[d].idle = result_.seconds - core_[d];
-      if (!alike_) ShowModule(d, core_[d], result_.seconds);
+      waits_.MoveTo(d, &sums_.shares[d]);
+      if (!alike_) events_.ShowModule(d, core_[d], result_.seconds);
     }
     for (CollectiveTotals& t : sums_.kinds) {
       for (double* mean : {&t.runs, &t.bytes, &t.seconds, &t.ideal, &t.exposed, &t.sync}) {
@@ -120,14 +118,18 @@ class MultiDeviceSimulator {
     frame.loop = iterations > 0;
     frame.iterations_left = frame.loop ? iterations - 1 : 0;
     frame.condition = condition;
-    frame.entered = core_;
+    frame.entered.assign(core_.begin(),
+                         core_.begin() + static_cast<std::ptrdiff_t>(frame.loop ? n_ : events_.devices()));
     frame.off.resize(plan_.computations()[plan].steps.size());
     // Registers the kinds of collectives first, so that the saved sums contain each kind.
     FactsOf(plan);
-    const bool again = caller_step != kNone && added_.contains(KeyOf(frames_[frames_.size() - 2]->plan, caller_step));
-    if (frame.loop || (caller_step != kNone && !again)) {
-      frame.at_entry = std::make_unique<RunTotals>(frame.loop ? sums_ : sums_.WithoutWaits());
+    if (frame.loop) {
+      ++loops_in_progress_;
+      frame.at_entry = std::make_unique<RunTotals>(sums_);
+    } else if (caller_step != kNone && !calls_.Contains(frames_[frames_.size() - 2]->plan, caller_step)) {
+      frame.calls_mean = std::make_unique<MeanTotals>(MeanOf(sums_, core_));
     }
+    CountValues();
     if (frame.loop) RunConditions(frame);
     BeginIteration(&frame);
     return &frame;
@@ -138,9 +140,22 @@ class MultiDeviceSimulator {
     for (std::vector<double>& link : frame->link_free) link.clear();
     frame->copy_free.clear();
     frame->host_free.clear();
-    frame->tail_end.clear();
     frame->tail.clear();
-    for (std::unique_ptr<AsyncState>& off : frame->off) off.reset();
+    for (std::unique_ptr<AsyncState>& off : frame->off) Drop(&off);
+  }
+
+  void Drop(std::unique_ptr<AsyncState>* off) {
+    if (*off == nullptr) return;
+    off->reset();
+    --in_flight_;
+  }
+
+  // Updates the most numbers that are kept at one time: of calls, of the devices at the entry of loops, and of those of
+  // transfers in flight.
+  void CountValues() {
+    const size_t of_loop = 1 + std::size(kDeviceTimeParts), of_state = 4;
+    result_.peak_values =
+        std::max(result_.peak_values, calls_.values() + n_ * (of_loop * loops_in_progress_ + of_state * in_flight_));
   }
 
   void RunConditions(const Frame& frame) {
@@ -157,14 +172,14 @@ class MultiDeviceSimulator {
     Frame& frame = *frames_.back();
     // Waits for off-core steps in flight.
     for (size_t d = 0; d < n_ && !frame.tail.empty(); ++d) {
-      if (frame.tail_end[d] > core_[d]) WaitFor(frame, d, frame.tail[d], frame.tail_end[d]);
+      const double end = frame.tail_state.end[d];
+      if (end > core_[d]) WaitFor(d, frame.tail_state, CauseOf(frame, frame.tail[d]), end);
     }
     frame.iterations_done += 1;
-    ++events_shown_;
+    events_.Count();
     if (frame.loop && frame.iterations_left >= 1) {
-      const bool shows = shown_ > 0 && frame.suppressed_from < 0;
-      const bool more_to_show =
-          shows && events_shown_ + plan_.computations()[frame.plan].steps.size() <= multi_device_options_.max_shown;
+      const bool shows = events_.devices() > 0 && frame.suppressed_from < 0;
+      const bool more_to_show = shows && events_.HasRoomFor(plan_.computations()[frame.plan].steps.size());
       if (shows && !more_to_show) {
         frame.suppressed_from = core_[0];
         frame.suppressed_iterations = frame.iterations_left;
@@ -201,72 +216,53 @@ class MultiDeviceSimulator {
   void Pop() {
     const std::unique_ptr<Frame> frame = std::move(frames_.back());
     frames_.pop_back();
-    if (frame->suppressed_from >= 0) {
-      Show(0, {.start = frame->suppressed_from,
-               .duration = core_[0] - frame->suppressed_from,
-               .skipped_iterations = static_cast<int64_t>(std::min(frame->suppressed_iterations, 9e18))});
-    }
+    for (std::unique_ptr<AsyncState>& off : frame->off) Drop(&off);
+    if (frame->loop) --loops_in_progress_;
+    if (frame->suppressed_from >= 0) events_.ShowSkipped(*frame, core_[0]);
     if (frame->caller_step == kNone) return;
     const Frame& caller = *frames_.back();
-    if (frame->at_entry != nullptr) Remember(caller.plan, *frame);
+    if (frame->loop) {
+      calls_.Remember(caller.plan, frame->caller_step, MeanOf(*frame->at_entry, frame->entered), MeanOf(sums_, core_));
+    } else if (frame->calls_mean != nullptr) {
+      calls_.Remember(caller.plan, frame->caller_step, *frame->calls_mean, MeanOf(sums_, core_));
+    }
     if (alike_) return;
-    for (size_t d = 0; d < shown_; ++d) {
-      ShowStep(d, caller, frame->caller_step, frame->entered[d], core_[d] - frame->entered[d]);
+    for (size_t d = 0; d < events_.devices(); ++d) {
+      events_.ShowStep(d, caller, frame->caller_step, frame->entered[d], core_[d] - frame->entered[d]);
     }
   }
 
   // ---- calls that ran before ----
 
-  static uint64_t KeyOf(size_t plan, uint32_t step) { return uint64_t{plan} << 32 | step; }
-
-  // Keeps what a call or loop added, for when the same one runs again.
-  void Remember(size_t caller, const Frame& frame) {
-    Added& added = added_[KeyOf(caller, frame.caller_step)];
-    added.totals = sums_.Since(*frame.at_entry);
-    added.seconds.resize(n_);
-    for (size_t d = 0; d < n_; ++d) added.seconds[d] = core_[d] - frame.entered[d];
-  }
-
   // Adds what a call or loop added before, instead of running it: on homogeneous devices it takes the same time, on
   // others, with more events than are simulated, a similar one. Returns false if it must run. Calls of calls would run
   // exponentially often.
   bool RunsAsBefore(const Frame& frame, uint32_t s, bool showing) {
-    if (alike_ ? shown_ > 0 && showing && Showing() : result_.events <= multi_device_options_.max_events) return false;
-    const auto found = added_.find(KeyOf(frame.plan, s));
-    if (found == added_.end()) return false;
+    if (alike_ ? showing && events_.Showing() : result_.events <= multi_device_options_.max_events) return false;
+    if (!calls_.Repeat(frame.plan, s, &sums_, &core_)) return false;
     if (!alike_) result_.scaled = true;
-    sums_.Add(found->second.totals);
-    for (size_t d = 0; d < n_; ++d) core_[d] += found->second.seconds[d];
     return true;
   }
 
   // ---- stalls ----
 
-  // Stalls device `d` until `until` for the results of off-core step `s`.
-  void WaitFor(const Frame& frame, size_t d, uint32_t s, double until) {
+  // Stalls device `d` until `until` for the results of an off-core step. `kind`: of the collective that it is or
+  // completes.
+  void WaitFor(size_t d, const AsyncState& off, uint32_t kind, double until) {
     const double from = core_[d];
     if (until <= from) return;
     core_[d] = until;
-    const AsyncState* off = s == kNone ? nullptr : frame.off[s].get();
-    const uint32_t kind = s == kNone ? kNone : CauseOf(frame, s);
     DeviceTimeBreakdown& share = sums_.shares[d];
-    if (off == nullptr || kind == kNone) {
+    if (kind == kNone) {
       share.other += until - from;
       return;
     }
-    const double sync = SyncPart(*off, d, from, until);
+    const double sync = off.SyncPart(d, from, until);
     share.sync += sync;
-    if (sync > 0 && off->last[d] != kNone && off->last[d] != d && n_ <= kMaxDevicesWithWaits) {
-      share.sync_for[off->last[d]] += sync;
-    }
+    waits_.Add(d, off.last[d], sync);
     share.exposed += until - from - sync;
     sums_.kinds[kind].sync += sync;
     sums_.kinds[kind].exposed += until - from - sync;
-  }
-
-  // Returns the part of a stall of device `d` in which it waits for other devices to enter the collective.
-  static double SyncPart(const AsyncState& off, size_t d, double from, double until) {
-    return std::clamp(off.arrive[d] - std::max(from, off.issue[d]), 0.0, until - from);
   }
 
   // Returns the kind of the collective that `s` is or waits for, or kNone.
@@ -297,7 +293,7 @@ class MultiDeviceSimulator {
 
   void RunStep(Frame* frame, uint32_t s) {
     ++draw_;
-    ++events_shown_;
+    events_.Count();
     result_.events += static_cast<double>(n_);
     const PlanFacts& facts = facts_[frame->plan];
     const ScheduleUnit& step = plan_.computations()[frame->plan].steps[s];
@@ -306,25 +302,27 @@ class MultiDeviceSimulator {
     for (uint32_t input : step.inputs) waits |= facts.off_core[input] != 0;
     if (facts.off_core[s] != 0) {
       RunOffCore(frame, s);
+      if (facts.last_use[s] == 0) Drop(&frame->off[s]);
     } else {
       for (size_t d = 0; d < n_ && waits; ++d) {
         uint32_t last = kNone;
         const double ready = Ready(*frame, s, d, &last);
         if (ready <= core_[d]) continue;
-        ShowWait(d, *frame, s, last, core_[d], ready - core_[d]);
-        WaitFor(*frame, d, last, ready);
+        const uint32_t kind = CauseOf(*frame, last);
+        events_.ShowWait(d, *frame, s, last, kind != kNone, core_[d], ready - core_[d]);
+        WaitFor(d, *frame->off[last], kind, ready);
       }
       if (!Enter(*frame, s)) {
         for (size_t d = 0; d < n_ && time.duration > 0; ++d) {
           const double from = core_[d];
           Compute(d, time.duration * Factor(d));
-          ShowStep(d, *frame, s, from, core_[d] - from);
+          events_.ShowStep(d, *frame, s, from, core_[d] - from);
         }
       }
     }
     // Drops the state of inputs without later uses.
     for (uint32_t input : step.inputs) {
-      if (facts.off_core[input] != 0 && facts.last_use[input] == s) frame->off[input].reset();
+      if (facts.off_core[input] != 0 && facts.last_use[input] == s) Drop(&frame->off[input]);
     }
   }
 
@@ -334,12 +332,12 @@ class MultiDeviceSimulator {
     if (step.kind != ScheduleUnitKind::kLoop && step.kind != ScheduleUnitKind::kCall) return false;
     const StepTime& time = simulation_.computations[frame.plan].steps[s];
     const Instruction i = module_.instruction(step.root);
-    const bool showing = shown_ > 0 && events_shown_ < multi_device_options_.max_shown;
+    const bool showing = events_.HasRoomFor(1);
     // On homogeneous devices the time of a loop or call is known before its steps run.
     if (alike_) {
-      for (size_t d = 0; d < shown_; ++d) ShowStep(d, frame, s, core_[d], time.duration);
+      for (size_t d = 0; d < events_.devices(); ++d) events_.ShowStep(d, frame, s, core_[d], time.duration);
     }
-    if (shown_ > 0 && !showing) SuppressEvents();
+    if (events_.devices() > 0 && !showing) events_.SuppressInnermostLoop(core_[0]);
     if (RunsAsBefore(frame, s, showing)) return true;
     if (step.kind == ScheduleUnitKind::kLoop) {
       const int64_t body = PlanOf(i.computation_attr(Attr::kBody));
@@ -365,7 +363,7 @@ class MultiDeviceSimulator {
       const double start = std::max(off->issue[d], free[d]);
       off->end[d] = start + time.duration;
       free[d] = start + OccupancyOf(time);
-      ShowStep(d, *frame, s, start, time.duration, off->issue[d]);
+      events_.ShowStep(d, *frame, s, start, time.duration, off->issue[d]);
     }
   }
 
@@ -375,6 +373,8 @@ class MultiDeviceSimulator {
     const PlanFacts& facts = facts_[frame->plan];
     frame->off[s] = std::make_unique<AsyncState>();
     AsyncState& off = *frame->off[s];
+    ++in_flight_;
+    CountValues();
     off.issue.resize(n_);
     const bool holds = facts.starts[s] == 0;
     for (size_t d = 0; d < n_; ++d) {
@@ -398,7 +398,7 @@ class MultiDeviceSimulator {
         if (OverHostLink(time)) Transfer(frame, s, time, &off);
         for (size_t d = 0; d < n_ && !OverHostLink(time); ++d) {
           off.end[d] = off.issue[d] + time.duration * Factor(d);
-          ShowStep(d, *frame, s, off.issue[d], off.end[d] - off.issue[d]);
+          events_.ShowStep(d, *frame, s, off.issue[d], off.end[d] - off.issue[d]);
         }
         break;
       case ScheduleUnitKind::kDone: {
@@ -415,24 +415,26 @@ class MultiDeviceSimulator {
         break;
     }
     if (frame->tail.empty()) {
-      frame->tail_end.assign(n_, -1);
-      frame->tail.assign(n_, kNone);
+      frame->tail.assign(n_, s);
+      frame->tail_state = off;
     }
+    const uint32_t kind = CauseOf(*frame, s);
     for (size_t d = 0; d < n_; ++d) {
       if (time.kernel_time > 0 && holds) {
         // The work of a fusion while its collective is in flight.
         const double kernel = time.kernel_time * Factor(d);
-        Show(d, {.line = TimelineLine::kOps, .start = core_[d], .duration = kernel, .step = &time, .name = step.root});
+        events_.Show(
+            d, {.line = TimelineLine::kOps, .start = core_[d], .duration = kernel, .step = &time, .name = step.root});
         Compute(d, kernel);
         off.end[d] = std::max(off.end[d], core_[d]);
       }
       if (holds && off.end[d] > core_[d]) {
-        ShowWait(d, *frame, s, s, core_[d], off.end[d] - core_[d]);
-        WaitFor(*frame, d, s, off.end[d]);
+        events_.ShowWait(d, *frame, s, s, kind != kNone, core_[d], off.end[d] - core_[d]);
+        WaitFor(d, off, kind, off.end[d]);
       }
-      if (off.end[d] >= frame->tail_end[d]) {
-        frame->tail_end[d] = off.end[d];
+      if (off.end[d] >= frame->tail_state.end[d]) {
         frame->tail[d] = s;
+        frame->tail_state.CopyDevice(d, off);
       }
     }
   }
@@ -491,72 +493,8 @@ class MultiDeviceSimulator {
       (*busy_until)[d] = done;
       sums_.shares[d].communication += time.link_time * part;
       // For a permute shows the receiving device only.
-      if (part == 1 || k == 0) ShowStep(d, frame, s, start, time.link_time, off->issue[d]);
+      if (part == 1 || k == 0) events_.ShowStep(d, frame, s, start, time.link_time, off->issue[d]);
     }
-  }
-
-  // ---- events ----
-
-  // Suppresses events of the innermost loop's further iterations.
-  void SuppressEvents() {
-    for (size_t k = frames_.size(); k-- > 0;) {
-      Frame& frame = *frames_[k];
-      if (!frame.loop) continue;
-      if (frame.suppressed_from < 0) {
-        frame.suppressed_from = core_[0];
-        frame.suppressed_iterations = frame.iterations_left + 1;
-      }
-      return;
-    }
-  }
-
-  bool Showing() const {
-    for (const std::unique_ptr<Frame>& frame : frames_) {
-      if (frame->suppressed_from >= 0) return false;
-    }
-    return true;
-  }
-
-  void Show(size_t d, TimelineEvent event) {
-    if (d >= shown_ || !Showing()) return;
-    event.device = static_cast<int64_t>(d);
-    multi_device_options_.show(event);
-  }
-
-  void ShowModule(size_t d, double device, double step) {
-    Show(d, {.line = TimelineLine::kSteps, .duration = step});
-    Show(d, {.line = TimelineLine::kModules, .duration = device});
-  }
-
-  void ShowStep(size_t d, const Frame& frame, uint32_t s, double start, double duration, double issued = -1) {
-    if (d >= shown_ || duration <= 0) return;
-    const StepTime& time = simulation_.computations[frame.plan].steps[s];
-    Show(d, {.line = time.on_core ? TimelineLine::kOps : TimelineLine::kAsyncOps,
-             .start = start,
-             .duration = duration,
-             .step = &time,
-             .name = plan_.computations()[frame.plan].steps[s].root,
-             .issued = issued});
-  }
-
-  void ShowWait(size_t d, const Frame& frame, uint32_t s, uint32_t last, double start, double duration) {
-    if (d >= shown_) return;
-    const std::vector<ScheduleUnit>& steps = plan_.computations()[frame.plan].steps;
-    const AsyncState* off = last == kNone ? nullptr : frame.off[last].get();
-    double sync = 0;
-    int64_t slowest = -1;
-    if (off != nullptr && off->last[d] != kNone && CauseOf(frame, last) != kNone) {
-      sync = SyncPart(*off, d, start, start + duration);
-      if (sync > 0 && off->last[d] != d) slowest = off->last[d];
-    }
-    if (last == s && steps[s].kind == ScheduleUnitKind::kDone && !steps[s].inputs.empty()) last = steps[s].inputs[0];
-    Show(d, {.line = TimelineLine::kWaits,
-             .start = start,
-             .duration = duration,
-             .name = steps[s].root,
-             .waited_for = last == kNone ? InstructionId() : steps[last].root,
-             .sync = sync,
-             .slowest = slowest});
   }
 
   const Module& module_;
@@ -567,20 +505,17 @@ class MultiDeviceSimulator {
   const bool alike_;
   const size_t n_;  // simulated devices
   const DeviceSpeeds speeds_;
-  // What a call or loop added when it ran last.
-  struct Added {
-    RunTotals totals;
-    std::vector<double> seconds;  // by device
-  };
-  absl::flat_hash_map<uint64_t, Added> added_;  // by plan and step
+  CallTotals calls_;
 
-  size_t shown_ = 0;         // devices with events
-  size_t events_shown_ = 0;  // steps and iterations on each, including those without an event
   uint64_t draw_ = 0;
   std::vector<double> core_;  // by device: when it is free
   std::vector<PlanFacts> facts_;
   std::vector<std::unique_ptr<Frame>> frames_;
+  TimelineEvents events_;
+  size_t loops_in_progress_ = 0;
+  size_t in_flight_ = 0;  // off-core steps with a state
   RunTotals sums_;
+  WaitsByDevice waits_;
   DeviceTimelines result_;
 };
 

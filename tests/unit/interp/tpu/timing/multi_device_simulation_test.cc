@@ -224,6 +224,91 @@ TEST(DeviceWalkTest, LongLoopsAreCutShort) {
   EXPECT_NEAR(cut.seconds / whole.devices.seconds, 1, 0.05);
 }
 
+// Returns a program of 512 devices that calls a sum of all devices from so many places.
+std::string ManyCalls(int calls) {
+  std::string text = R"(
+HloModule calls, replica_count=512
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b)
+}
+sum {
+  x = f32[1024,1024] parameter(0)
+  t = f32[1024,1024] tanh(x)
+  ROOT s = f32[1024,1024] all-reduce(t), replica_groups={}, to_apply=add
+}
+ENTRY main {
+  x0 = f32[1024,1024] parameter(0)
+)";
+  for (int i = 1; i <= calls; ++i) {
+    StrAppend(&text, i == calls ? "  ROOT x" : "  x", i, " = f32[1024,1024] call(x", i - 1, "), to_apply=sum\n");
+  }
+  return text + "}\n";
+}
+
+TEST(DeviceWalkTest, MemoryIsBoundedByTheProgramAndTheDevicesNotByTheirProduct) {
+  constexpr int kCalls = 500, kDevices = 512;
+  const std::unique_ptr<Module> module = Read(ManyCalls(kCalls));
+  SimulationOptions options = OptionsOf("v5p", "8x8x8");
+  options.variation.stragglers = {{3, 1.5}};
+  const Simulation s = RunOn(*module, options);
+  ASSERT_EQ(s.devices.shares.size(), static_cast<size_t>(kDevices));
+  EXPECT_GT(s.devices.peak_values, 0u);
+  EXPECT_LT(s.devices.peak_values, static_cast<size_t>(20 * (kCalls + kDevices)));
+}
+
+TEST(DeviceWalkTest, CallsThatRanAreRepeatedForEachDevice) {
+  const std::unique_ptr<Module> module = Read(R"(
+HloModule twice, replica_count=4
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b)
+}
+layer {
+  x = f32[2048,2048] parameter(0)
+  t = f32[2048,2048] tanh(x)
+  s = f32[2048,2048] all-reduce(t), replica_groups={}, to_apply=add
+  ROOT e = f32[2048,2048] exponential(s)
+}
+block {
+  x = f32[2048,2048] parameter(0)
+  y = f32[2048,2048] call(x), to_apply=layer
+  ROOT z = f32[2048,2048] call(y), to_apply=layer
+}
+ENTRY main {
+  x = f32[2048,2048] parameter(0)
+  a = f32[2048,2048] call(x), to_apply=block
+  b = f32[2048,2048] call(a), to_apply=block
+  c = f32[2048,2048] call(b), to_apply=block
+  d = f32[2048,2048] call(c), to_apply=block
+  ROOT e = f32[2048,2048] call(d), to_apply=block
+}
+)");
+  SimulationOptions options = OptionsOf("v5e", "4");
+  options.variation.stragglers = {{1, 1.5}};
+  const KernelPlan plan(*module);
+  const Simulation whole = Simulate(*module, plan, options);
+  MultiDeviceOptions walk;
+  walk.max_events = 30;
+  const DeviceTimelines cut = SimulateDevices(*module, plan, options, whole, walk);
+  EXPECT_TRUE(cut.scaled);
+  EXPECT_LT(cut.events, 0.8 * whole.devices.events);
+  EXPECT_NEAR(cut.seconds / whole.devices.seconds, 1, 1e-6);
+  for (size_t d = 0; d < 4; ++d) {
+    const DeviceTimeBreakdown& some = cut.shares[d];
+    const DeviceTimeBreakdown& all = whole.devices.shares[d];
+    EXPECT_NEAR(some.compute / all.compute, 1, 0.02) << d;
+    EXPECT_NEAR(some.sync, all.sync, 0.02 * whole.devices.seconds) << d;
+    EXPECT_NEAR(TotalOf(some) / cut.seconds, 1, 1e-6) << d;
+    double waited = 0;
+    for (const auto& [device, seconds] : some.sync_for) waited += seconds;
+    EXPECT_NEAR(waited, some.sync, 1e-9) << d;
+  }
+  EXPECT_EQ(cut.collectives[0].runs, whole.devices.collectives[0].runs);
+}
+
 TEST(DeviceWalkTest, ShowsEachDeviceOnItsOwn) {
   const std::unique_ptr<Module> module = Read(kWalkedProgram);
   SimulationOptions options = OptionsOf("v5e", "4");
