@@ -234,21 +234,24 @@ def test_tied_weights_stay_tied():
     assert torch.allclose(model.head.weight.grad.cpu(), expected)
 
 
-def test_an_optimizer_that_was_made_too_early_is_warned_of():
+@pytest.mark.parametrize("step", [lambda optimizer: optimizer.step(), xm.optimizer_step], ids=["step", "optimizer_step"])
+@pytest.mark.parametrize("make", [lambda p: torch.optim.SGD(p, 0.1), torch.optim.Adam], ids=["SGD", "Adam"])
+def test_an_optimizer_that_was_made_too_early_is_warned_of_at_its_first_step(make, step):
     model = torch.nn.Linear(2, 2)
-    early = torch.optim.SGD(model.parameters(), 0.1)
+    early = make(model.parameters())
     model.to(ht.device())
-    right = torch.optim.SGD(model.parameters(), 0.1)
+    right = make(model.parameters())
     for optimizer, count in ((early, 1), (right, 0)):
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
             for _ in range(2):
-                optimizer.zero_grad()
                 model(torch.ones(1, 2).to(ht.device())).sum().backward()
-                xm.optimizer_step(optimizer)
-        messages = [str(w.message) for w in seen if "optimizer after" in str(w.message)]
-        assert len(messages) == count
-        assert all("2 of 2 parameters of this SGD" in message and "xla:0" in message for message in messages)
+                step(optimizer)
+        found = [w for w in seen if "optimizer after" in str(w.message)]
+        assert len(found) == count
+        for warning in found:
+            assert f"2 of 2 parameters of this {type(early).__name__}" in str(warning.message) and "xla:0" in str(warning.message)
+            assert warning.filename == __file__  # the line of the program
 
 
 @pytest.mark.skipif(torch.__version__ < "2", reason="PyTorch before 2 makes no fake tensors of ours")

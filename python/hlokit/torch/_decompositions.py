@@ -8,6 +8,7 @@ import torch
 from hlokit import _hlokit
 
 from . import _plans
+from ._tensor import XlaTensor, fetch, upload
 
 aten = torch.ops.aten
 
@@ -218,3 +219,16 @@ def _unsafe_split(self: torch.Tensor, split_size: int, dim: int = 0) -> List[tor
 @decomposes("unsafe_split_with_sizes")
 def _unsafe_split_with_sizes(self: torch.Tensor, split_sizes: Sequence[int], dim: int = 0) -> List[torch.Tensor]:
     return _parts(self, split_sizes, dim)
+
+
+@decomposes("_pack_padded_sequence")
+def _pack_padded_sequence(input: torch.Tensor, lengths: torch.Tensor, batch_first: bool) -> Any:
+    if isinstance(lengths, XlaTensor):
+        lengths = fetch(lengths)
+    if not isinstance(input, XlaTensor):
+        return aten._pack_padded_sequence.default(input, lengths, batch_first)
+    # The numbers of sequences at each place are on the host, where PyTorch reads them: it packs the places of elements.
+    places = torch.arange(input.shape[0] * input.shape[1]).reshape(tuple(input.shape[:2]))
+    packed, batch_sizes = aten._pack_padded_sequence.default(places, lengths, batch_first)
+    indices = upload(packed, _hlokit._lazy_session(input._lazy), _hlokit._lazy_ordinal(input._lazy))
+    return aten.index_select.default(input.flatten(0, 1), 0, indices), batch_sizes

@@ -349,6 +349,15 @@ def _resize_(func: Any, args: Any, kwargs: Any) -> Any:
 _special[aten.resize_.default] = _resize_
 
 
+def _ctc_loss(log_probs: Any, *args: Any, **kwargs: Any) -> Any:
+    # Lengths and targets may be on the host; PyTorch divides by the lengths where they are.
+    if isinstance(log_probs, XlaTensor):
+        session, ordinal = _hlokit._lazy_session(log_probs._lazy), _hlokit._lazy_ordinal(log_probs._lazy)
+        on_host = lambda value: isinstance(value, torch.Tensor) and not isinstance(value, XlaTensor)
+        args, kwargs = tree_map(lambda v: upload(v, session, ordinal) if on_host(v) else v, (args, kwargs))
+    return aten.ctc_loss.Tensor.decompose(log_probs, *args, **kwargs)
+
+
 # ---- tensors that are made on the device ----
 
 _libraries: List[Any] = []
@@ -424,6 +433,7 @@ def register_creation() -> None:
     # Before 2.0 it reads the number of repetitions from a tensor, so that the program would wait for it.
     if hasattr(aten.repeat_interleave, "self_int"):
         library.impl("repeat_interleave.self_int", _repeat_interleave, "AutogradLazy")
+    library.impl("ctc_loss.Tensor", _ctc_loss, "AutogradLazy")
     _libraries.append(library)
 
 

@@ -68,7 +68,7 @@ def _keep_ties() -> None:
     torch.nn.Module._apply = apply  # type: ignore[assignment, method-assign]
 
 
-def check_optimizer(optimizer: Any, *_: Any) -> None:
+def check_optimizer(optimizer: Any, *_: Any, stacklevel: int = 3) -> None:
     """Warns of an optimizer whose parameters a module no longer has."""
     if getattr(optimizer, "_hlokit_checked", False):
         return
@@ -78,7 +78,7 @@ def check_optimizer(optimizer: Any, *_: Any) -> None:
         warnings.warn(
             f"{len(places)} of {len(parameters)} parameters of this {type(optimizer).__name__} were replaced when their module "
             f"went to {places[0]}: step() does not change the module. Make the optimizer after module.to(device).",
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
     optimizer._hlokit_checked = True
 
@@ -88,10 +88,11 @@ def _watch_optimizers() -> None:
     if hook is not None:
         hook(check_optimizer)
         return
-    original = torch.optim.Optimizer.zero_grad  # before 2.0 there are no hooks; programs call it as often
+    # Before 2.0 there are no hooks: the wrapper that is around step() of every class calls this at its end.
+    original = torch.optim.Optimizer._optimizer_step_code  # type: ignore[attr-defined]
 
-    def zero_grad(self: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
-        check_optimizer(self)
-        original(self, *args, **kwargs)
+    def _optimizer_step_code(self: torch.optim.Optimizer) -> None:
+        original(self)
+        check_optimizer(self, stacklevel=4)
 
-    torch.optim.Optimizer.zero_grad = zero_grad  # type: ignore[method-assign]
+    torch.optim.Optimizer._optimizer_step_code = _optimizer_step_code  # type: ignore[attr-defined]
