@@ -59,9 +59,23 @@ endif()
 if(HLOKIT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(HLOKIT_CCACHE_PROGRAM ccache)
   if(HLOKIT_CCACHE_PROGRAM)
-    # Settings that ccache and the compiler need for precompiled headers.
-    set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
-      "CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime" "${HLOKIT_CCACHE_PROGRAM}")
+    # Settings that ccache and the compiler need for precompiled headers. One that is made must not see the one of the
+    # build before: with -fpch-preprocess that stands for all that it includes, and ccache would find what was made of it.
+    set(launcher "${PROJECT_BINARY_DIR}/generated/ccache_launcher")
+    file(CONFIGURE OUTPUT "${launcher}" @ONLY CONTENT [=[#!/bin/sh
+export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+case " $* " in
+  *" c++-header "*)
+    for argument; do
+      shift
+      [ "$argument" = -fpch-preprocess ] || set -- "$@" "$argument"
+    done
+    ;;
+esac
+exec "@HLOKIT_CCACHE_PROGRAM@" "$@"
+]=])
+    file(CHMOD "${launcher}" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${launcher}")
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       add_compile_options(-fpch-preprocess)
     else()
