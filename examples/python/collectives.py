@@ -10,7 +10,8 @@ import sys
 
 import hlokit
 
-COLLECTIVES = {"all-gather", "all-reduce", "all-to-all", "collective-permute", "reduce-scatter", "collective-broadcast"}
+COLLECTIVES = {"all-gather", "all-reduce", "all-to-all", "collective-permute", "reduce-scatter", "collective-broadcast",
+               "collective-reduce"}
 
 
 def main(*paths: str) -> None:

@@ -104,6 +104,37 @@ Leaf Combined(Group& group, size_t k) {
   return run.failed() ? nullptr : total;
 }
 
+// Returns true for collectives whose groups need not contain all devices: the others get zeros.
+bool MayOmitDevices(Opcode opcode) {
+  return opcode == Opcode::kCollectiveBroadcast || opcode == Opcode::kCollectiveReduce;
+}
+
+// Returns true if the group is one of those of the text, false if it is a device that they omit.
+bool IsInText(const Group& group) {
+  const auto groups = GetParticipatingDevicesGroups(group.instruction, group.run.options.num_replicas,
+                                                    group.run.options.num_partitions);
+  return groups.ok() &&
+         std::any_of(groups->begin(), groups->end(), [&](const auto& g) { return Contains(g, group.devices[0]); });
+}
+
+// Returns true if the result is an array for each operand, but for their roots that follow them.
+bool HasResultForEachOperand(const Group& group, size_t results) {
+  if (!group.instruction.bool_attr(Attr::kHasDynamicRoot)) return group.operands[0].size() == results;
+  return group.operands[0].size() == results + 1 &&
+         group.operands[0].back()->count() == static_cast<int64_t>(results) &&
+         IsInteger(group.operands[0].back()->shape().element_type());
+}
+
+// Returns the position in the group of the root of operand k of `count`: the first member or, with a dynamic root, the
+// one that the last operand of this member says. nullopt after an error.
+std::optional<int64_t> RootOf(Group& group, size_t member, size_t k, size_t count) {
+  if (!group.instruction.bool_attr(Attr::kHasDynamicRoot)) return 0;
+  const int64_t root = group.operands[member][count]->Integer(static_cast<int64_t>(k));
+  if (root >= 0 && root < MemberCount(group)) return root;
+  group.run.Fail(StrCat("the root of operand ", k, " is ", root, "; the group has ", MemberCount(group), " devices"));
+  return std::nullopt;
+}
+
 // Returns source-target pairs as positions in the group; nullopt after an error.
 std::optional<std::vector<std::pair<size_t, size_t>>> PairsOf(Group& group) {
   std::vector<std::pair<size_t, size_t>> pairs;
@@ -204,10 +235,10 @@ absl::StatusOr<std::vector<int64_t>> GroupOf(Run& run, Instruction collective, i
       if (d == device) found = group;
     }
   }
-  // Devices outside of all groups of a collective-broadcast get zeros.
-  if (found.empty() && collective.opcode() == Opcode::kCollectiveBroadcast) return std::vector<int64_t>{device};
+  const bool may_omit = MayOmitDevices(collective.opcode());
+  if (found.empty() && may_omit) return std::vector<int64_t>{device};
   const auto absent = std::find(seen.begin(), seen.end(), false);
-  if (absent != seen.end() && collective.opcode() != Opcode::kCollectiveBroadcast) {
+  if (absent != seen.end() && !may_omit) {
     return absl::InvalidArgumentError(StrCat(run.DeviceName(absent - seen.begin()),
                                              " is in none of the replica groups; the run has ", replicas, " x ",
                                              partitions, " devices"));
@@ -298,23 +329,32 @@ void AllToAll(Group& group) {
 // Devices outside of all groups get zeros.
 void CollectiveBroadcast(Group& group) {
   const std::vector<Shape> shapes = LeafShapes(group.instruction.shape());
-  const size_t count = shapes.size();
-  const bool dynamic = group.instruction.bool_attr(Attr::kHasDynamicRoot);
-  const auto groups = GetParticipatingDevicesGroups(group.instruction, group.run.options.num_replicas,
-                                                    group.run.options.num_partitions);
-  const bool present = groups.ok() && std::any_of(groups->begin(), groups->end(),
-                                                  [&](const auto& g) { return Contains(g, group.devices[0]); });
-  if (group.operands[0].size() != count + (dynamic ? 1 : 0)) {
-    return group.run.Fail("the result does not fit the operands");
-  }
-  std::vector<int64_t> roots(count, present ? 0 : -1);
-  for (size_t k = 0; dynamic && present && k < count; ++k) {
-    roots[k] = group.operands[0][count]->Integer(static_cast<int64_t>(k));
-    if (roots[k] >= 0 && roots[k] < MemberCount(group)) continue;
-    return group.run.Fail(
-        StrCat("the root of operand ", k, " is ", roots[k], "; the group has ", MemberCount(group), " devices"));
+  if (!HasResultForEachOperand(group, shapes.size())) return group.run.Fail("the result does not fit the operands");
+  std::vector<int64_t> roots(shapes.size(), -1);
+  const bool present = IsInText(group);
+  for (size_t k = 0; present && k < roots.size(); ++k) {
+    const std::optional<int64_t> root = RootOf(group, 0, k, roots.size());
+    if (!root) return;
+    roots[k] = *root;
   }
   Exchange(group, shapes, [&](int64_t, int64_t k, int64_t i) { return Source{roots[static_cast<size_t>(k)], k, i}; });
+}
+
+// `collective-reduce`: an all-reduce whose result only the root keeps, the first member or, with a dynamic root, the
+// one that the last operand names. Other members and devices outside of all groups get zeros.
+void CollectiveReduce(Group& group) {
+  const std::vector<Shape> shapes = LeafShapes(group.instruction.shape());
+  if (!HasResultForEachOperand(group, shapes.size())) return group.run.Fail("the result does not fit the operands");
+  if (!AllocateResults(group, shapes) || !IsInText(group)) return;
+  for (size_t k = 0; k < shapes.size(); ++k) {
+    const Leaf total = Combined(group, k);
+    if (total == nullptr) return;
+    for (size_t m = 0; m < group.devices.size(); ++m) {
+      const std::optional<int64_t> root = RootOf(group, m, k, shapes.size());
+      if (!root) return;
+      if (*root == static_cast<int64_t>(m)) ConvertElements(group.run, *total, group.results[m][k].get());
+    }
+  }
 }
 
 // `collective-permute`, `collective-permute-start`

@@ -142,6 +142,7 @@ void AllReduce(Group& group);
 void AllToAll(Group& group);
 void CollectiveBroadcast(Group& group);
 void CollectivePermute(Group& group);
+void CollectiveReduce(Group& group);
 void RaggedAllToAll(Group& group);
 void ReduceScatter(Group& group);
 

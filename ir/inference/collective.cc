@@ -199,6 +199,10 @@ absl::Status InferCollectiveBroadcast(const InferenceContext& in, InferredShape*
   return absl::OkStatus();
 }
 
+absl::Status InferCollectiveReduce(const InferenceContext& in, InferredShape* out) {
+  return InferCollectiveBroadcast(in, out);
+}
+
 absl::Status InferCollectivePermute(const InferenceContext& in, InferredShape* out) {
   if (in.attrs.has(Attr::kPermuteSliceSizes)) {
     // In place: input, output, and offsets into both.

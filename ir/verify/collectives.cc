@@ -179,14 +179,16 @@ void CheckGroups(VerifierContext& v, Instruction i) {
   // A broadcast need not include all devices.
   if (i.opcode() == Opcode::kCollectiveBroadcast || !CheckListedGroups(v, i, counts.devices)) return;
   const int64_t devices = DevicesOf(v, mode);
-  if (devices > 1 && counts.devices != devices) {
+  // Devices outside of all groups of a collective-reduce get zeros.
+  const bool may_omit = i.opcode() == Opcode::kCollectiveReduce && counts.devices < devices;
+  if (devices > 1 && counts.devices != devices && !may_omit) {
     v.Report(i, kCollectiveKind,
              StrCat("replica_groups contain ", counts.devices, " ",
                     mode == CollectiveOpGroupMode::kCrossPartition ? "partitions" : "devices", "; the module has ",
                     devices));
     return;
   }
-  const bool any_size = SynchronousOpcode(i.opcode()) == Opcode::kAllReduce;
+  const bool any_size = SynchronousOpcode(i.opcode()) == Opcode::kAllReduce || i.opcode() == Opcode::kCollectiveReduce;
   if (!any_size && !counts.uniform) v.Report(i, kCollectiveKind, "has replica_groups of different sizes");
 }
 

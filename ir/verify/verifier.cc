@@ -40,6 +40,7 @@ constexpr CheckTable kChecks = [] {
   set(Opcode::kCollectivePermute, CheckCollectivePermute);
   set(Opcode::kCollectivePermuteDone, CheckDone);
   set(Opcode::kCollectivePermuteStart, All<CheckCollectivePermute, CheckStart>);
+  set(Opcode::kCollectiveReduce, All<CheckGroups, CheckReducerParameters>);
   set(Opcode::kCompare, CheckCompare);
   set(Opcode::kConditional, CheckConditional);
   set(Opcode::kConstant, CheckConstant);

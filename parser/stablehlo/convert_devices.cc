@@ -126,6 +126,15 @@ absl::Status Converter::ConvertCollectiveBroadcast(const Op& op) {
   return EmitTuple(op, Opcode::kCollectiveBroadcast, operands(op), attrs);
 }
 
+absl::Status Converter::ConvertCollectiveReduce(const Op& op) {
+  Attrs attrs = {{Attr::kUseGlobalDeviceIds, IntOf(op, "use_global_device_ids") != 0},
+                 {Attr::kHasDynamicRoot, IntOf(op, "has_dynamic_root") != 0},
+                 Builder::Calls(Attr::kToApply, callee(0))};
+  if (absl::Status status = AddGroups(op, &attrs); !status.ok()) return status;
+  if (absl::Status status = AddChannel(op, &attrs); !status.ok()) return status;
+  return EmitTuple(op, Opcode::kCollectiveReduce, operands(op), attrs);
+}
+
 absl::Status Converter::ConvertCrossReplicaSum(const Op& op) {
   const Shape shape = shape_of(operand(op, 0));
   if (!shape.IsArray()) return ConvertNone(op);

@@ -361,6 +361,7 @@ class Converter {
   absl::Status ConvertDomain(const Op& op);
   absl::Status ConvertCollectivePermute(const Op& op);
   absl::Status ConvertCollectiveBroadcast(const Op& op);
+  absl::Status ConvertCollectiveReduce(const Op& op);
   absl::Status ConvertCrossReplicaSum(const Op& op);
 
   absl::Status ConvertAtan(const Op& op);

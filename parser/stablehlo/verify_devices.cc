@@ -67,10 +67,9 @@ bool Rules::CheckCollective() {
     }
     --data;
     const NodeId root = operand(data);
-    if (!Satisfies(n, mlir::TypeConstraint::kInteger, root) || rank(root) != 1) {
+    if (!Satisfies(n, mlir::TypeConstraint::kInteger, root) || n.ints(element(root))[0] != 32 || rank(root) != 1) {
       return Fail(StrCat("last operand of ", short_name,
-                         " with has_dynamic_root=true must be a 1-dimensional integer tensor, but got '", Text(root),
-                         "'"));
+                         " with has_dynamic_root=true must be a rank-1 i32 tensor, but got '", Text(root), "'"));
     }
     if (!SizesAgree(sizes(root)[0], static_cast<int64_t>(data))) {
       return Fail(StrCat("last operand of ", short_name,

@@ -22,6 +22,7 @@ constexpr Pair kPairs[] = {
     {Opcode::kReduceScatter, Opcode::kAsyncStart, Opcode::kAsyncDone},
     {Opcode::kAllToAll, Opcode::kAsyncStart, Opcode::kAsyncDone},
     {Opcode::kCollectiveBroadcast, Opcode::kAsyncStart, Opcode::kAsyncDone},
+    {Opcode::kCollectiveReduce, Opcode::kAsyncStart, Opcode::kAsyncDone},
 };
 
 const Pair* PairOf(Opcode opcode) {

@@ -64,7 +64,9 @@ bool Propagator::SupportsPartitioning(Instruction i, bool to_output) const {
            std::find(options_.to_parameters.begin(), options_.to_parameters.end(), true) !=
                options_.to_parameters.end();
   }
-  if (opcode == Opcode::kAllReduce || opcode == Opcode::kReduceScatter) return !i.has(Attr::kChannelId);
+  if (opcode == Opcode::kAllReduce || opcode == Opcode::kCollectiveReduce || opcode == Opcode::kReduceScatter) {
+    return !i.has(Attr::kChannelId);
+  }
   if (opcode == Opcode::kReverse || opcode == Opcode::kRng) return options_.is_spmd;
   const RuleClass rule = RuleClassOf(i.opcode());
   if (rule == RuleClass::kNothing || rule == RuleClass::kWhole || rule == RuleClass::kDeviceDimension) return false;

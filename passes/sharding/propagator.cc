@@ -281,8 +281,9 @@ absl::Status Propagator::CheckLoopDevices() const {
         if (!device_of(i)) continue;
         const bool transfer =
             (i.opcode() == Opcode::kSend || i.opcode() == Opcode::kRecv) && !i.bool_attr(Attr::kIsHostTransfer);
-        const bool reduces =
-            (i.opcode() == Opcode::kAllReduce || i.opcode() == Opcode::kReduceScatter) && i.has(Attr::kChannelId);
+        const bool reduces = (i.opcode() == Opcode::kAllReduce || i.opcode() == Opcode::kReduceScatter ||
+                              i.opcode() == Opcode::kCollectiveReduce) &&
+                             i.has(Attr::kChannelId);
         if (!channel.valid() && (transfer || reduces)) channel = i;
         placed.push_back(i);
       }

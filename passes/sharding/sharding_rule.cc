@@ -37,9 +37,11 @@ bool RuleBuilder::HasOperand(int64_t i, int64_t dim) const { return !rule_.opera
 bool RuleBuilder::HasResult(int64_t i, int64_t dim) const { return !rule_.results[ToSize(i)][ToSize(dim)].empty(); }
 
 void RuleBuilder::Elementwise(int64_t rank, FactorKind kind) {
+  // The roots of a collective follow its arrays.
+  const int64_t arrays = operand_count() - (instruction().bool_attr(Attr::kHasDynamicRoot) ? 1 : 0);
   for (int64_t d = 0; d < rank; ++d) {
     const int32_t factor = Add(result_count() > 0 && result().rank() == rank ? result().dim(d) : 1, kind);
-    for (int64_t i = 0; i < operand_count(); ++i) {
+    for (int64_t i = 0; i < arrays; ++i) {
       if (operand(i).rank() == rank) Operand(i, d, factor);
     }
     for (int64_t i = 0; i < result_count(); ++i) {

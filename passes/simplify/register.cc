@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registers the simplification passes.
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "ir/ops/opcode.h"
 #include "passes/core/register_passes.h"
 #include "passes/simplify/algebraic/algsimp.h"
 #include "passes/simplify/algebraic/rule_passes.h"
@@ -25,6 +30,15 @@ namespace {
 void Add(PassRegistry* registry, PassInfo info) {
   info.example = SimplifyExample(info.name);
   registry->Add(std::move(info));
+}
+
+// Returns the opcodes whose results a device alone cannot compute.
+std::vector<Opcode> CommunicationOpcodes() {
+  std::vector<Opcode> opcodes = {Opcode::kInfeed, Opcode::kRecv, Opcode::kPartitionId, Opcode::kReplicaId};
+  for (size_t i = 0; i < kOpcodeCount; ++i) {
+    if (HasTrait(static_cast<Opcode>(i), kCollective)) opcodes.push_back(static_cast<Opcode>(i));
+  }
+  return opcodes;
 }
 
 const OptionInfo kDataMovement = {.name = "data-movement",
@@ -66,51 +80,47 @@ void RegisterLoopPasses(PassRegistry* registry) {
                         "index of a counter whose trip count is unknown and which other elements change, and replaces "
                         "reads of the counter after the loop by constants.",
                  .create = MakePass<WhileLoopTripCountAnnotator>});
-  Add(registry,
-      {.name = "control-flow-flattening",
-       .category = "simplify",
-       .summary = "bound the trip counts of loops, remove communication",
-       .doc = "Loops with an unknown trip count end after a number of iterations at the latest, by a new "
-              "counter in the state. The other options, which XLA has too, with flatten-while-loop, "
-              "remove-infeed-outfeed and remove-comm as defaults, prepare a module for a run on its own and "
-              "change its results: a custom-call in place of communication does nothing.",
-       .options = {{.name = "while-execution-count",
-                    .type = OptionInfo::Type::kInt,
-                    .default_text = "1000",
-                    .doc = "the bound",
-                    .min = 1},
-                   {.name = "flatten-while-loop",
-                    .type = OptionInfo::Type::kBool,
-                    .default_text = "false",
-                    .doc = "replace the condition of every loop by a comparison of the counter with the "
-                           "constant in the condition, or else with the bound"},
-                   {.name = "max-loop-count",
-                    .type = OptionInfo::Type::kInt,
-                    .default_text = "2147483647",
-                    .doc = "with flatten-while-loop, maximum iterations of a loop",
-                    .min = 1},
-                   {.name = "max-outer-loop-count",
-                    .type = OptionInfo::Type::kInt,
-                    .default_text = "2147483647",
-                    .doc = "with flatten-while-loop, maximum iterations of a loop that is in no other",
-                    .min = 1},
-                   {.name = "remove-infeed-outfeed",
-                    .type = OptionInfo::Type::kBool,
-                    .default_text = "false",
-                    .doc = "replace infeeds and outfeeds by custom-calls NopCustomCall, NopReturnToken"},
-                   {.name = "remove-comm",
-                    .type = OptionInfo::Type::kBool,
-                    .default_text = "false",
-                    .doc = "replace collectives, sends and recvs by such calls, device ids by 0"},
-                   {.name = "remove-host-transfer",
-                    .type = OptionInfo::Type::kBool,
-                    .default_text = "false",
-                    .doc = "replace sends to the host and recvs from it by such calls"}},
-       .redefines = {Opcode::kInfeed, Opcode::kRecv, Opcode::kAllReduce, Opcode::kAllGather, Opcode::kReduceScatter,
-                     Opcode::kAllToAll, Opcode::kCollectiveBroadcast, Opcode::kCollectivePermute,
-                     Opcode::kRaggedAllToAll, Opcode::kAllReduceStart, Opcode::kAllGatherStart,
-                     Opcode::kCollectivePermuteStart, Opcode::kPartitionId, Opcode::kReplicaId},
-       .create = MakePass<ControlFlowFlattening>});
+  Add(registry, {.name = "control-flow-flattening",
+                 .category = "simplify",
+                 .summary = "bound the trip counts of loops, remove communication",
+                 .doc = "Loops with an unknown trip count end after a number of iterations at the latest, by a new "
+                        "counter in the state. The other options, which XLA has too, with flatten-while-loop, "
+                        "remove-infeed-outfeed and remove-comm as defaults, prepare a module for a run on its own and "
+                        "change its results: a custom-call in place of communication does nothing.",
+                 .options = {{.name = "while-execution-count",
+                              .type = OptionInfo::Type::kInt,
+                              .default_text = "1000",
+                              .doc = "the bound",
+                              .min = 1},
+                             {.name = "flatten-while-loop",
+                              .type = OptionInfo::Type::kBool,
+                              .default_text = "false",
+                              .doc = "replace the condition of every loop by a comparison of the counter with the "
+                                     "constant in the condition, or else with the bound"},
+                             {.name = "max-loop-count",
+                              .type = OptionInfo::Type::kInt,
+                              .default_text = "2147483647",
+                              .doc = "with flatten-while-loop, maximum iterations of a loop",
+                              .min = 1},
+                             {.name = "max-outer-loop-count",
+                              .type = OptionInfo::Type::kInt,
+                              .default_text = "2147483647",
+                              .doc = "with flatten-while-loop, maximum iterations of a loop that is in no other",
+                              .min = 1},
+                             {.name = "remove-infeed-outfeed",
+                              .type = OptionInfo::Type::kBool,
+                              .default_text = "false",
+                              .doc = "replace infeeds and outfeeds by custom-calls NopCustomCall, NopReturnToken"},
+                             {.name = "remove-comm",
+                              .type = OptionInfo::Type::kBool,
+                              .default_text = "false",
+                              .doc = "replace collectives, sends and recvs by such calls, device ids by 0"},
+                             {.name = "remove-host-transfer",
+                              .type = OptionInfo::Type::kBool,
+                              .default_text = "false",
+                              .doc = "replace sends to the host and recvs from it by such calls"}},
+                 .redefines = CommunicationOpcodes(),
+                 .create = MakePass<ControlFlowFlattening>});
   Add(registry, {.name = "while-loop-simplifier",
                  .category = "simplify",
                  .summary = "simplify loops and their state",

@@ -214,7 +214,8 @@ Collective CollectiveOf(const DeviceDescription& machine, const Topology& topolo
   } else if (opcode == Opcode::kAllToAll || opcode == Opcode::kRaggedAllToAll) {
     result.kind = CollectiveKind::kAllToAll;
     result.bytes = operands;
-  } else if (opcode == Opcode::kCollectiveBroadcast) {
+  } else if (opcode == Opcode::kCollectiveBroadcast || opcode == Opcode::kCollectiveReduce) {
+    // A reduction to one device takes the ways of a broadcast backwards.
     result.kind = CollectiveKind::kBroadcast;
     result.bytes = operands;
   } else {

@@ -88,6 +88,19 @@ const Collective kCollectives[] = {
        for (int64_t i = 0; i < 8; ++i) y.push_back(Element(d < 4 ? 3 : 4, i));
        return y;
      }},
+    {"collective_reduce", 8, "tensor<8xf32>",
+     R"(%root = stablehlo.constant dense<2> : tensor<1xi32>
+        %y = "stablehlo.collective_reduce"(%x, %root) <{has_dynamic_root,
+            replica_groups = dense<[[3, 0, 1, 2], [4, 5, 6, 7]]> : tensor<2x4xi64>}> ({
+        ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+          %s = stablehlo.add %a, %b : tensor<f32>
+          stablehlo.return %s : tensor<f32>
+        }) : (tensor<8xf32>, tensor<1xi32>) -> tensor<8xf32>)",
+     [](int64_t d) {
+       std::vector<float> y;
+       for (int64_t i = 0; i < 8; ++i) y.push_back(static_cast<float>(d == 1 ? 60 + 4 * i : d == 6 ? 220 + 4 * i : 0));
+       return y;
+     }},
     {"replica_id", 8, "tensor<8xf32>",
      R"(%id = stablehlo.replica_id : tensor<ui32>
         %f = stablehlo.convert %id : (tensor<ui32>) -> tensor<f32>

@@ -26,6 +26,7 @@ import threading
 import time
 
 COLLECTIVE = re.compile(r"(all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute|collective-broadcast"
+                        r"|collective-reduce"
                         r"|recv-done)(-start)?\(|sharding=\{(devices|\{)")
 # Many steps, each with a collective.
 LOOP = """HloModule loop

@@ -40,6 +40,16 @@ bool ModuleGenerator::EmitDevices(Opcode opcode) {
     case ShapeRule::kCollectiveBroadcast:
       Add(array, "collective-broadcast", {Need(array)}, groups);
       return true;
+    case ShapeRule::kCollectiveReduce: {
+      const std::string apply = StrCat(groups, ", to_apply=", Function(array.type));
+      if (random_.OneIn(2)) {
+        Add(array, "collective-reduce", {Need(array)}, apply);
+      } else {
+        Add(array, "collective-reduce", {Need(array), Line("s32[1]", "constant", {"{0}"})},
+            StrCat(apply, ", has_dynamic_root=true"));
+      }
+      return true;
+    }
     case ShapeRule::kCollectivePermute:
       Add(array, "collective-permute", {Need(array)}, "source_target_pairs={{0,0}}");
       return true;

@@ -92,7 +92,8 @@ const std::vector<Opcode>& OpcodesWithDimensionNumbers() {
                                               kIota,
                                               kBitcast,
                                               kSlice,
-                                              kPad};
+                                              kPad,
+                                              kCollectiveReduce};
   return opcodes;
 }
 

@@ -71,13 +71,17 @@ bool DimensionNumbersGenerator::MakeCollective() {
   if (global && case_.opcode != Opcode::kAllToAll && case_.opcode != Opcode::kRaggedAllToAll) {
     Attribute("use_global_device_ids", "true");
   }
-  if (case_.opcode == Opcode::kAllReduce) {
+  if (case_.opcode == Opcode::kAllReduce || case_.opcode == Opcode::kCollectiveReduce) {
     const ElementType reduced = Near(type);
     AddOperand({type, array});
     if (random_.OneIn(4)) {
       const Array second = {type, SomeDims(0, 2)};
       AddOperand(second);
       case_.shape = StrCat("(", case_.shape, ", ", random_test::Text(second), ")");
+    }
+    if (case_.opcode == Opcode::kCollectiveReduce && random_.OneIn(2)) {
+      AddIndices({kS32, {static_cast<int64_t>(case_.operands.size())}}, devices - 1);
+      Attribute("has_dynamic_root", "true");
     }
     Attribute("to_apply", Reducer({reduced}, {reduced}));
   } else if (case_.opcode == Opcode::kAllGather || case_.opcode == Opcode::kReduceScatter) {

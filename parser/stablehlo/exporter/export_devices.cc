@@ -172,6 +172,15 @@ absl::Status Exporter::ExportCollectiveBroadcast(Instruction instruction) {
   return DefineCollective(instruction, "stablehlo.collective_broadcast", attributes);
 }
 
+absl::Status Exporter::ExportCollectiveReduce(Instruction instruction) {
+  Attributes attributes;
+  if (instruction.bool_attr(Attr::kHasDynamicRoot)) {
+    attributes.push_back({"has_dynamic_root", n().Make(NodeKind::kUnit)});
+  }
+  if (absl::Status status = AddDevices(instruction, &attributes); !status.ok()) return status;
+  return DefineCollective(instruction, "stablehlo.collective_reduce", attributes);
+}
+
 absl::Status Exporter::ExportCollectivePermute(Instruction instruction) {
   if (instruction.operand_count() != 1) return Unsupported(instruction, "several operands");
   const absl::Span<const int64_t> encoded = instruction.list_attr(Attr::kSourceTargetPairs);

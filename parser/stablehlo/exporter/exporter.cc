@@ -131,7 +131,7 @@ bool Exporter::IsApplied(Opcode opcode) {
   return opcode == Opcode::kReduce || opcode == Opcode::kReduceWindow || opcode == Opcode::kMap ||
          opcode == Opcode::kSort || opcode == Opcode::kScatter || opcode == Opcode::kSelectAndScatter ||
          opcode == Opcode::kAllReduce || opcode == Opcode::kAllReduceStart || opcode == Opcode::kReduceScatter ||
-         opcode == Opcode::kScan;
+         opcode == Opcode::kCollectiveReduce || opcode == Opcode::kScan;
 }
 
 std::vector<Computation> Exporter::RegionsOf(Instruction instruction) const {

@@ -139,6 +139,7 @@ class Exporter {
   absl::Status ExportCholesky(Instruction instruction);
   absl::Status ExportCollectiveBroadcast(Instruction instruction);
   absl::Status ExportCollectivePermute(Instruction instruction);
+  absl::Status ExportCollectiveReduce(Instruction instruction);
   absl::Status ExportCompare(Instruction instruction);
   absl::Status ExportConcatenate(Instruction instruction);
   absl::Status ExportConditional(Instruction instruction);

@@ -195,7 +195,7 @@ TilingRef ComputationPartitioner::ManualContext(Instruction i) {
 
 bool ComputationPartitioner::CommunicatesWithinParts(Instruction i) const {
   const bool elementwise = i.opcode() == Opcode::kAllReduce || i.opcode() == Opcode::kCollectivePermute ||
-                           i.opcode() == Opcode::kCollectiveBroadcast;
+                           i.opcode() == Opcode::kCollectiveBroadcast || i.opcode() == Opcode::kCollectiveReduce;
   if (!elementwise || i.operand_count() != 1 || !i.shape().IsArray()) return false;
   const TilingRef tiling = LeafOf(i.operand(0)).tiling;
   if (!tiling->tiled() || tiling->manual.empty() || tiling->tiles() == 1 || !tiling->unreduced.empty()) return false;

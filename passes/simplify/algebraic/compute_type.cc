@@ -30,7 +30,9 @@ Shape Widened(ShapeTable& shapes, Shape shape, const ComputeType& type) {
   return shapes.Tuple(elements);
 }
 
-bool NamesItsReducer(Opcode opcode) { return opcode == Opcode::kAllReduce || opcode == Opcode::kReduceScatter; }
+bool NamesItsReducer(Opcode opcode) {
+  return opcode == Opcode::kAllReduce || opcode == Opcode::kReduceScatter || opcode == Opcode::kCollectiveReduce;
+}
 
 // Returns true if Clone can compute what `function` does in the wide type.
 bool IsClonable(Computation function) {

@@ -103,6 +103,7 @@ struct BroadcastPlan : CollectivePlan {
     return dynamic_root ? reinterpret_cast<const int32_t*>(members[0].operands[bytes.size()])[k] : 0;
   }
   bool Check(absl::Span<const CollectiveMember> members, RunContext& context) const override {
+    if (absent[static_cast<size_t>(members[0].device)]) return true;
     for (size_t k = 0; k < bytes.size(); ++k) {
       const int64_t root = Root(members, k);
       if (root >= 0 && root < static_cast<int64_t>(members.size())) continue;
@@ -269,6 +270,12 @@ bool GroupsHaveSize(CompiledComputationBuilder& b, const CollectivePlan& plan, i
   return true;
 }
 
+bool HoldsRoots(CompiledComputationBuilder& b, const View& view, size_t count) {
+  if (view.type() == ElementType::kS32 && view.count() == static_cast<int64_t>(count)) return true;
+  b.FailMismatch("a root of type s32 for each other operand");
+  return false;
+}
+
 // Emits the wait of a done, which keeps the results of the start alive. One process has results at the start.
 void EmitCollectiveDone(CompiledComputationBuilder& b) {
   const PrepareOptions& options = b.program().options();
@@ -368,6 +375,7 @@ void PrepareCollectiveBroadcast(CompiledComputationBuilder& b) {
     b.FailMismatch("a result for each operand");
     return;
   }
+  if (plan->dynamic_root && !HoldsRoots(b, views.back(), results.size())) return;
   for (Shape s : results) plan->bytes.push_back(s.element_count() * BytesOf(s.element_type()));
   if (plan->dynamic_root) {
     plan->shared_operands = {{results.size(), static_cast<int64_t>(results.size() * sizeof(int32_t))}};

@@ -20,6 +20,10 @@ bool InitGroups(CompiledComputationBuilder& builder, CollectivePlan* plan, std::
 // Returns true if all groups have this size, which the shapes require; otherwise emits a trap.
 bool GroupsHaveSize(CompiledComputationBuilder& builder, const CollectivePlan& plan, int64_t size);
 
+// Returns true if the last operand, which a dynamic root adds to those of which each has a result, holds the roots of
+// `count` operands; otherwise fails.
+bool HoldsRoots(CompiledComputationBuilder& builder, const View& view, size_t count);
+
 // Makes each device a group.
 void SetGroupsOfOne(int64_t devices, CollectivePlan* plan);
 

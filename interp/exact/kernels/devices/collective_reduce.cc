@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-reduce and reduce-scatter: f(f(x0, x1), x2)... over the members of a group in order, element by element.
+// All-reduce, reduce-scatter and collective-reduce: f(f(x0, x1), x2)... over the members of a group in order, element
+// by element.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -50,7 +51,42 @@ struct CollectiveReducePlan : CollectivePlan {
   }
 };
 
-void Prepare(CompiledComputationBuilder& b, bool scatters) {
+// Keeps what all members of a group have at the roots: for each operand the first member or, with a dynamic root, the
+// one that the last operand says. The other devices get zeros.
+struct KeepAtRootPlan : ThunkParams {
+  struct Member {
+    int64_t position = -1;  // in the group; -1: in none
+    int64_t members = 0;    // of the group
+  };
+  std::vector<Member> members;  // by device
+  std::vector<int64_t> bytes;   // of each operand but the roots
+  bool dynamic_root = false;
+};
+
+void RunKeepAtRoot(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const KeepAtRootPlan*>(plan);
+  const KeepAtRootPlan::Member self =
+      p.members[static_cast<size_t>(context.device.replica * context.num_partitions + context.device.partition)];
+  const auto* const roots = p.dynamic_root ? reinterpret_cast<const int32_t*>(in[p.bytes.size()]) : nullptr;
+  for (size_t k = 0; k < p.bytes.size(); ++k) {
+    const int64_t root = roots != nullptr ? roots[k] : 0;
+    if (self.position >= 0 && (root < 0 || root >= self.members)) {
+      return context.Fail(
+          StrCat("the root of operand ", k, " is ", root, "; the group has ", self.members, " devices"));
+    }
+    const auto bytes = static_cast<size_t>(p.bytes[k]);
+    if (self.position < 0 || self.position != root) {
+      std::memset(out[k], 0, bytes);
+    } else if (out[k] != in[k]) {
+      std::memcpy(out[k], in[k], bytes);
+    }
+  }
+}
+
+// Emits the reduction of the operands, of which the last one holds the roots if they are dynamic. Returns the results;
+// nullopt after an error. `members`: filled by device if it is given; then groups may omit devices.
+std::optional<ViewList> EmitReduction(CompiledComputationBuilder& b, bool scatters,
+                                      std::vector<KeepAtRootPlan::Member>* members) {
   const Instruction instruction = b.instruction();
   auto plan = std::make_unique<CollectiveReducePlan>();
   CollectiveReduction& reduce = plan->reduce;
@@ -61,16 +97,28 @@ void Prepare(CompiledComputationBuilder& b, bool scatters) {
       function->parameter_type(0) != function->result_type(0) ||
       function->parameter_type(1) != function->result_type(0)) {
     b.Fail("expected a reducer of two scalars of the type that it returns");
-    return;
+    return std::nullopt;
   }
-  if (!InitGroups(b, plan.get(), nullptr)) return;
+  std::vector<bool> absent;
+  if (!InitGroups(b, plan.get(), members != nullptr ? &absent : nullptr)) return std::nullopt;
+  if (members != nullptr) {
+    members->resize(absent.size());
+    for (const std::vector<int64_t>& group : plan->groups) {
+      const auto size = static_cast<int64_t>(group.size());
+      for (int64_t i = 0; i < size; ++i) {
+        const auto device = static_cast<size_t>(group[static_cast<size_t>(i)]);
+        if (!absent[device]) (*members)[device] = {i, size};
+      }
+    }
+  }
   const ElementType type = function->result_type(0);
   reduce.type = type;
   std::vector<Shape> declared;
   AppendLeaves(b.shape(), &declared);
-  if (static_cast<int64_t>(declared.size()) != instruction.operand_count()) {
+  const int64_t roots = instruction.bool_attr(Attr::kHasDynamicRoot) ? 1 : 0;
+  if (static_cast<int64_t>(declared.size()) + roots != instruction.operand_count()) {
     b.FailMismatch("a result for each operand");
-    return;
+    return std::nullopt;
   }
   // If the function's precision differs from the operands', reduces in that of the function.
   std::vector<View> views;
@@ -80,7 +128,7 @@ void Prepare(CompiledComputationBuilder& b, bool scatters) {
     if (view.type() != type) {
       const Shape shape = b.program_shapes().Array(type, view.dims());
       const std::optional<View> converted = EmitElementwise(b, Opcode::kConvert, instruction, {&view, 1}, shape);
-      if (!converted) return;
+      if (!converted) return std::nullopt;
       view = *converted;
     }
     views.push_back(b.MakeDense(view));
@@ -92,11 +140,11 @@ void Prepare(CompiledComputationBuilder& b, bool scatters) {
       const absl::Span<const int64_t> dims = instruction.list_attr(Attr::kDimensions);
       if (dims.size() != 1 || dims[0] < 0 || dims[0] >= view.shape.rank()) {
         b.FailMismatch("one dimension in range of each operand");
-        return;
+        return std::nullopt;
       }
       const int64_t whole = view.shape.dim(dims[0]);
       const int64_t piece = declared[k].dim(dims[0]);
-      if (piece != 0 && !GroupsHaveSize(b, *plan, whole / piece)) return;
+      if (piece != 0 && !GroupsHaveSize(b, *plan, whole / piece)) return std::nullopt;
       for (int64_t d = 0; d < dims[0]; ++d) part.outer *= view.shape.dim(d);
       if (part.count == 0) part.outer = 1;
     }
@@ -110,10 +158,10 @@ void Prepare(CompiledComputationBuilder& b, bool scatters) {
     if (reduced[k].type() == declared[k].element_type()) continue;
     const std::optional<View> converted =
         EmitElementwise(b, Opcode::kConvert, instruction, {&reduced[k], 1}, declared[k]);
-    if (!converted) return;
+    if (!converted) return std::nullopt;
     reduced[k] = *converted;
   }
-  b.SetResults(reduced);
+  return reduced;
 }
 
 }  // namespace
@@ -139,7 +187,29 @@ void CollectiveReduction::Reduce(absl::Span<const std::byte* const> inputs, int6
   }
 }
 
-void PrepareAllReduce(CompiledComputationBuilder& b) { Prepare(b, /*scatters=*/false); }
-void PrepareReduceScatter(CompiledComputationBuilder& b) { Prepare(b, /*scatters=*/true); }
+void PrepareAllReduce(CompiledComputationBuilder& b) {
+  if (const std::optional<ViewList> results = EmitReduction(b, /*scatters=*/false, nullptr)) b.SetResults(*results);
+}
+
+void PrepareReduceScatter(CompiledComputationBuilder& b) {
+  if (const std::optional<ViewList> results = EmitReduction(b, /*scatters=*/true, nullptr)) b.SetResults(*results);
+}
+
+void PrepareCollectiveReduce(CompiledComputationBuilder& b) {
+  auto plan = std::make_unique<KeepAtRootPlan>();
+  const std::optional<ViewList> reduced = EmitReduction(b, /*scatters=*/false, &plan->members);
+  if (!reduced) return;
+  std::vector<View> views;
+  for (const View& view : *reduced) {
+    views.push_back(b.MakeDense(view));
+    plan->bytes.push_back(view.count() * BytesOf(view.type()));
+  }
+  plan->dynamic_root = b.instruction().bool_attr(Attr::kHasDynamicRoot);
+  if (plan->dynamic_root) {
+    views.push_back(b.MakeDense(b.operand(b.instruction().operand_count() - 1)));
+    if (!HoldsRoots(b, views.back(), reduced->size())) return;
+  }
+  b.EmitInPlace(RunKeepAtRoot, std::move(plan), views, reduced->size());
+}
 
 }  // namespace hlokit::interp

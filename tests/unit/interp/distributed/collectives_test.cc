@@ -136,6 +136,17 @@ TEST(DistributedCollectivesTest, GathersAndExchanges) {
       WithCheck({{"Exchange neighbors", 1}}));
 }
 
+// A reduction as any; which device keeps its result each one knows.
+TEST(DistributedCollectivesTest, CollectiveReduce) {
+  ExpectSame(WithInput("f32", 10007, "  ROOT r = f32[10007] collective-reduce(x), replica_groups={}, to_apply=add\n"),
+             WithCheck({{"Exchange", 1}, {"Allgatherv", 1}}));
+  ExpectSame(WithInput("s32", 10007,
+                       "  root = s32[1] constant({4})\n"
+                       "  ROOT r = s32[10007] collective-reduce(x, root), replica_groups={}, has_dynamic_root=true, "
+                       "to_apply=add\n"),
+             WithCheck({{"Allreduce", 1}}));
+}
+
 TEST(DistributedCollectivesTest, GroupsAcrossProcesses) {
   ExpectSame(
       WithInput("f32", 5000, "  ROOT r = f32[5000] all-reduce(x), replica_groups={{5,0,3},{1,4,2}}, to_apply=add\n"),

@@ -209,6 +209,18 @@ TEST_F(ShapeInferenceTest, CollectiveBroadcast) {
                "expected arrays followed by their roots, found 1 operands");
 }
 
+TEST_F(ShapeInferenceTest, CollectiveReduce) {
+  EXPECT_EQ(Infer(Opcode::kCollectiveReduce, {"f32[2]"}), "f32[2]{0}");
+  EXPECT_EQ(Infer(Opcode::kCollectiveReduce, {"f32[2]", "bf16[3]"}), "(f32[2]{0}, bf16[3]{0})");
+  const Attrs dynamic = {Flag(Attr::kHasDynamicRoot)};
+  EXPECT_EQ(Infer(Opcode::kCollectiveReduce, {"f32[2]", "s32[1]"}, dynamic), "f32[2]{0}");
+  EXPECT_EQ(Infer(Opcode::kCollectiveReduce, {"f32[2]", "f32[3]", "s32[2]"}, dynamic), "(f32[2]{0}, f32[3]{0})");
+  EXPECT_ERROR(Infer(Opcode::kCollectiveReduce, {"f32[2]", "u32[1]"}, dynamic), "must be s32[1]");
+  EXPECT_ERROR(Infer(Opcode::kCollectiveReduce, {"s32[1]"}, dynamic),
+               "expected arrays followed by their roots, found 1 operands");
+  EXPECT_ERROR(Infer(Opcode::kCollectiveReduce, {"(f32[2])"}), "operand 0 to be an array");
+}
+
 TEST_F(ShapeInferenceTest, CollectivePermute) {
   EXPECT_EQ(Infer(Opcode::kCollectivePermute, {"f32[2]"}), "f32[2]{0}");
   EXPECT_EQ(Infer(Opcode::kCollectivePermute, {"f32[2]", "s32[2]"}), "(f32[2]{0}, s32[2]{0})");

@@ -96,7 +96,11 @@ constexpr Row kRows[] = {
      "%0 = \"stablehlo.collective_reduce\"(%a, %r) ({ ^bb0(%x: tensor<f32>, %y: tensor<f32>): "
      "\"stablehlo.return\"(%x) : (tensor<f32>) -> () }) {replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, "
      "has_dynamic_root} : (tensor<4xf32>, tensor<2xf32>) -> tensor<4xf32>",
-     "must be a 1-dimensional integer tensor, but got 'tensor<2xf32>'"},
+     "must be a rank-1 i32 tensor, but got 'tensor<2xf32>'"},
+    {"%a: tensor<4xf32>, %r: tensor<1xi64>",
+     "%0 = \"stablehlo.collective_broadcast\"(%a, %r) {replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, "
+     "has_dynamic_root} : (tensor<4xf32>, tensor<1xi64>) -> tensor<4xf32>",
+     "must be a rank-1 i32 tensor, but got 'tensor<1xi64>'"},
     {"%a: tensor<4xf32>",
      "%0 = \"stablehlo.async_start\"(%a) ({ ^bb0(%x: tensor<4xf32>): %1 = \"stablehlo.slice\"(%x) {start_indices = "
      "array<i64: 0>, limit_indices = array<i64: 2>, strides = array<i64: 1>} : (tensor<4xf32>) -> tensor<2xf32> "

@@ -38,6 +38,11 @@ TEST(ShardingRuleTest, Elementwise) {
   EXPECT_EQ(RuleText("p = pred[] parameter(0)\n x = f32[4] parameter(1)\n ROOT y = f32[4] select(p, x, x)\n"),
             ",a,a->a");
   EXPECT_EQ(RuleText("x = f32[2,3] parameter(0)\n ROOT y = f32[2,3] copy(x)\n"), "ab->ab");
+  EXPECT_EQ(RuleText("x = f32[4] parameter(0)\n ROOT y = f32[4] collective-reduce(x), to_apply=sum\n"), "a->a");
+  // Roots are not divided with the arrays.
+  EXPECT_EQ(RuleText("x = f32[4] parameter(0)\n r = s32[1] parameter(1)\n"
+                     " ROOT y = f32[4] collective-reduce(x, r), has_dynamic_root=true, to_apply=sum\n"),
+            "a,b->a {b whole}");
 }
 
 TEST(ShardingRuleTest, Movement) {

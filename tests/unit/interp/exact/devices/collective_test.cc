@@ -222,6 +222,79 @@ TEST(CollectiveTest, CollectiveBroadcast) {
             (Strings{"s32[1] {1}", "s32[1] {1}", "s32[1] {11}", "s32[1] {11}"}));
 }
 
+TEST(CollectiveTest, CollectiveBroadcastFromDynamicRoots) {
+  EXPECT_EQ(ResultsOf("root = s32[1] constant({1})\n"
+                      "ROOT r = s32[1] collective-broadcast(id, root), replica_groups={{0,2}}, has_dynamic_root=true",
+                      3, 1),
+            (Strings{"s32[1] {20}", "s32[1] {0}", "s32[1] {20}"}));
+  EXPECT_EQ(ErrorOf("root = s32[1] constant({-1})\n"
+                    "ROOT r = s32[1] collective-broadcast(id, root), replica_groups={{0,1}}, has_dynamic_root=true",
+                    2, 1),
+            "r: replica 0, partition 0: the root of operand 0 is -1; the group has 2 devices");
+}
+
+TEST(CollectiveTest, CollectiveReduceIsAtTheFirstDeviceOfTheGroup) {
+  EXPECT_EQ(ResultsOf("ROOT r = s32[1] collective-reduce(id), replica_groups={{0,1},{3,2},{4}}, to_apply=digits", 5, 1),
+            (Strings{"s32[1] {10}", "s32[1] {0}", "s32[1] {0}", "s32[1] {3020}", "s32[1] {40}"}));
+  EXPECT_EQ(ResultsOf("ROOT r = s32[1] collective-reduce(id), replica_groups={}, to_apply=add", 3, 1),
+            (Strings{"s32[1] {30}", "s32[1] {0}", "s32[1] {0}"}));
+}
+
+TEST(CollectiveTest, CollectiveReduceAmongReplicasAndPartitions) {
+  EXPECT_EQ(ResultsOf("ROOT r = s32[1] collective-reduce(id), replica_groups={{1,0}}, to_apply=add", 2, 2),
+            (Strings{"s32[1] {0}", "s32[1] {0}", "s32[1] {10}", "s32[1] {12}"}));
+  EXPECT_EQ(
+      ResultsOf("ROOT r = s32[1] collective-reduce(id), channel_id=1, replica_groups={{1,0}}, to_apply=add", 2, 2),
+      (Strings{"s32[1] {0}", "s32[1] {0}", "s32[1] {22}", "s32[1] {0}"}));
+  EXPECT_EQ(ResultsOf("ROOT r = s32[1] collective-reduce(id), channel_id=1, replica_groups={{3,0},{1,2}}, "
+                      "use_global_device_ids=true, to_apply=digits",
+                      2, 2),
+            (Strings{"s32[1] {0}", "s32[1] {110}", "s32[1] {0}", "s32[1] {1100}"}));
+}
+
+TEST(CollectiveTest, CollectiveReduceGivesZerosToDevicesInNoGroup) {
+  EXPECT_EQ(ResultsOf("ROOT r = s32[1] collective-reduce(id), replica_groups={{1,0}}, to_apply=digits", 3, 1),
+            (Strings{"s32[1] {0}", "s32[1] {1000}", "s32[1] {0}"}));
+  // Their root is none.
+  EXPECT_EQ(ResultsOf("root = s32[1] constant({1})\nROOT r = s32[1] collective-reduce(id, root), "
+                      "replica_groups={{0,1}}, has_dynamic_root=true, to_apply=add",
+                      3, 1),
+            (Strings{"s32[1] {0}", "s32[1] {10}", "s32[1] {0}"}));
+}
+
+TEST(CollectiveTest, CollectiveReduceToDynamicRoots) {
+  EXPECT_EQ(ResultsOf("roots = s32[2] constant({1, 0})\n"
+                      "ROOT r = (s32[1], s32[]) collective-reduce(id, signed, roots), replica_groups={{0,1,2}}, "
+                      "has_dynamic_root=true, to_apply=add",
+                      3, 1),
+            (Strings{"s32[1] {0}", "s32[] 30", "s32[1] {30}", "s32[] 0", "s32[1] {0}", "s32[] 0"}));
+  const std::string_view computed =
+      "one = u32[] constant(1)\nodd = u32[] add(replica, one)\nhalf = u32[] shift-right-logical(odd, one)\n"
+      "is = s32[] convert(half)\nmod = s32[] constant(1)\nbit = s32[] and(is, mod)\nroot = s32[1] reshape(bit)\n"
+      "ROOT r = s32[1] collective-reduce(id, root), replica_groups={{3,0},{1,2}}, has_dynamic_root=true, "
+      "to_apply=digits";
+  // The root is position 0 on devices 0 and 3, and position 1 on devices 1 and 2.
+  EXPECT_EQ(ResultsOf(computed, 4, 1), (Strings{"s32[1] {0}", "s32[1] {0}", "s32[1] {1020}", "s32[1] {3000}"}));
+}
+
+TEST(CollectiveTest, RootsOfCollectiveReduceArePositionsInTheGroup) {
+  const auto error = [](std::string_view root) {
+    return ErrorOf(StrCat("root = s32[1] constant({", root,
+                          "})\nROOT r = s32[1] collective-reduce(id, root), replica_groups={{0,1,2}}, "
+                          "has_dynamic_root=true, to_apply=add"),
+                   3, 1);
+  };
+  EXPECT_EQ(error("3"), "r: replica 0, partition 0: the root of operand 0 is 3; the group has 3 devices");
+  EXPECT_EQ(error("-1"), "r: replica 0, partition 0: the root of operand 0 is -1; the group has 3 devices");
+}
+
+TEST(CollectiveTest, AsynchronousCollectiveReduce) {
+  EXPECT_EQ(ResultsOf("s = ((s32[1]), s32[1]) collective-reduce-start(id), replica_groups={{1,0}}, to_apply=add\n"
+                      "ROOT r = s32[1] collective-reduce-done(s)",
+                      2, 1),
+            (Strings{"s32[1] {0}", "s32[1] {10}"}));
+}
+
 // Each device sends one row to the first and two to the second.
 constexpr std::string_view kRagged = R"(HloModule m
 ENTRY e {
