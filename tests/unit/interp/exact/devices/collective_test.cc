@@ -230,7 +230,7 @@ TEST(CollectiveTest, CollectiveBroadcastFromDynamicRoots) {
   EXPECT_EQ(ErrorOf("root = s32[1] constant({-1})\n"
                     "ROOT r = s32[1] collective-broadcast(id, root), replica_groups={{0,1}}, has_dynamic_root=true",
                     2, 1),
-            "r: the root of operand 0 is -1; the group has 2 devices");
+            "r: replica 0, partition 0: the root of operand 0 is -1; the group has 2 devices");
 }
 
 TEST(CollectiveTest, CollectiveReduceIsAtTheFirstDeviceOfTheGroup) {
@@ -284,8 +284,8 @@ TEST(CollectiveTest, RootsOfCollectiveReduceArePositionsInTheGroup) {
                           "has_dynamic_root=true, to_apply=add"),
                    3, 1);
   };
-  EXPECT_EQ(error("3"), "r: the root of operand 0 is 3; the group has 3 devices");
-  EXPECT_EQ(error("-1"), "r: the root of operand 0 is -1; the group has 3 devices");
+  EXPECT_EQ(error("3"), "r: replica 0, partition 0: the root of operand 0 is 3; the group has 3 devices");
+  EXPECT_EQ(error("-1"), "r: replica 0, partition 0: the root of operand 0 is -1; the group has 3 devices");
 }
 
 TEST(CollectiveTest, AsynchronousCollectiveReduce) {
