@@ -367,6 +367,8 @@ absl::Status EquivalenceCheck::RunAfterPass(const PassRun& run, const Module& mo
 std::string EquivalenceCheck::Summary() const {
   const auto count = [](int64_t n, std::string_view noun) { return StrCat(n, " ", noun, n == 1 ? "" : "s"); };
   if (!evaluated_) return "nothing was run, since there are no passes";
+  if (compared_ == 0)
+    return StrCat("no result compared: 0 of ", passes_, passes_ == 1 ? " pass" : " passes", " changed the module");
   int64_t elements = 0, results = 0;
   for (size_t k = 0; k < results_[0].size(); ++k) {
     const Literal& result = results_[0][k];
@@ -375,9 +377,10 @@ std::string EquivalenceCheck::Summary() const {
     if (result.shape().IsArray()) elements += result.element_count();
   }
   const std::string uncompared = Uncompared();
-  if (results == 0 && !uncompared.empty()) {
+  if (results == 0) {
     return StrCat("no result compared after ", compared_, compared_ == 1 ? " pass" : " passes",
-                  " that changed the module (of ", passes_, "): ", uncompared);
+                  " that changed the module (of ", passes_,
+                  "): ", uncompared.empty() ? "the module returns none" : uncompared);
   }
   std::string text = StrCat("same results after each of ", compared_, compared_ == 1 ? " pass" : " passes",
                             " that changed the module (of ", passes_, "): ", count(results, "result"), " of ",
@@ -385,7 +388,6 @@ std::string EquivalenceCheck::Summary() const {
   StrAppend(&text, " (", NameOfSet(0),
             options_.inputs > 1 ? StrCat(" to ", options_.seed + static_cast<uint64_t>(options_.inputs) - 1) : "",
             options_.special_values ? ", and special values" : "", ")");
-  if (compared_ == 0) return text;
   if (largest_.max_ulp == 0) {
     text += "; equal";
   } else {

@@ -129,7 +129,7 @@ class Bisection {
     result.passes = static_cast<int64_t>(runs.size());
     result.runs = runs_;
     result.uncompared = limit->redefined().ToString();
-    result.compared = !limit->redefined().IsAll();
+    result.compared = !runs.empty() && !expected_[0].empty() && !limit->redefined().IsAll();
     result.differs = !difference->empty();
     if (!result.differs) return result;
 

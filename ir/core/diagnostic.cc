@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "ir/core/json_writer.h"
+#include "ir/core/printable_text.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit {
@@ -28,30 +29,52 @@ std::string Where(const SourceBuffer& source, const Diagnostic& d) {
 
 std::string_view ToString(Severity severity) { return severity == Severity::kError ? "error" : "warning"; }
 
+// A part of a line around a column.
+struct Excerpt {
+  std::string_view text;
+  size_t column = 0;  // in the text, in bytes
+  bool cut_before = false, cut_after = false;
+};
+
+// Returns `at`, or the start of the character that it is in the middle of.
+size_t CharacterBegin(std::string_view text, size_t at) {
+  for (size_t back = 1; back < 4 && back <= at && at < text.size(); ++back) {
+    if (Utf8Length(text.substr(at - back)) > back) return at - back;
+  }
+  return at;
+}
+
+// Returns about `width` bytes of the line.
+Excerpt ExcerptOf(std::string_view line, size_t column, size_t width) {
+  if (line.size() <= width) return {line, column};
+  const size_t begin = CharacterBegin(line, column > width / 2 ? column - width / 2 : 0);
+  const size_t end = CharacterBegin(line, std::min(begin + width, line.size()));
+  return {line.substr(begin, end - begin), column - begin, begin > 0, end < line.size()};
+}
+
 // Appends the source line, truncated around the column if it is very long, and a caret run under it.
 void AppendExcerpt(std::string* out, std::string_view text, SourceRange range) {
   constexpr size_t kWidth = 160;
   std::string_view line = LineAt(text, range.offset);
-  size_t column = static_cast<size_t>(LineColumnAt(text, range.offset).column - 1);
-  std::string_view lead;
-  if (line.size() > kWidth) {
-    const size_t start = column > kWidth / 2 ? column - kWidth / 2 : 0;
-    line = line.substr(std::min(start, line.size()));
-    column -= start;
-    if (start > 0) lead = "...";
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  const size_t column = std::min(static_cast<size_t>(LineColumnAt(text, range.offset).column - 1), line.size());
+  Excerpt excerpt = ExcerptOf(line, column, kWidth);
+  // An escape has four columns for a byte.
+  if (Printable(excerpt.text) != excerpt.text) excerpt = ExcerptOf(line, column, kWidth / 4);
+  StrAppend(out, "  ", excerpt.cut_before ? "..." : "");
+  std::string before(excerpt.cut_before ? 3 : 0, ' ');
+  size_t width = 0;
+  for (size_t i = 0; i < excerpt.text.size();) {
+    const ShownCharacter shown = AppendShown(out, excerpt.text.substr(i));
+    if (i < excerpt.column) {
+      before.append(excerpt.text[i] == '\t' ? "\t" : std::string(shown.columns, ' '));
+    } else if (i - excerpt.column < range.size) {
+      width += shown.columns;
+    }
+    i += shown.bytes;
   }
-  std::string_view tail;
-  if (line.size() > kWidth) {
-    line = line.substr(0, kWidth);
-    tail = "...";
-  }
-  if (line.find('\0') != std::string_view::npos) return;  // binary data would only garble the terminal
-  StrAppend(out, "  ", lead);
-  for (char c : line) out->push_back(static_cast<unsigned char>(c) < 0x20 && c != '\t' ? ' ' : c);
-  StrAppend(out, tail, "\n  ", std::string(lead.size(), ' '));
-  for (size_t i = 0; i < column && i < line.size(); ++i) out->push_back(line[i] == '\t' ? '\t' : ' ');
-  const size_t remaining = line.size() > column ? line.size() - column : 1;
-  StrAppend(out, "^", std::string(std::min<size_t>(range.size > 0 ? range.size - 1 : 0, remaining - 1), '~'), "\n");
+  StrAppend(out, excerpt.cut_after ? "..." : "", "\n  ", before, "^", std::string(width > 1 ? width - 1 : 0, '~'),
+            "\n");
 }
 
 }  // namespace
@@ -85,9 +108,9 @@ std::string RenderText(const DiagnosticSink& sink, const SourceBuffer& source) {
   std::string out;
   for (size_t i : InOrder(sink)) {
     const Diagnostic& d = sink.diagnostics()[i];
-    StrAppend(&out, Where(source, d), ": ", ToString(d.severity), ": ", d.message, "\n");
+    StrAppend(&out, Where(source, d), ": ", ToString(d.severity), ": ", Printable(d.message), "\n");
     if (d.range.offset != SourceRange::kNoOffset) AppendExcerpt(&out, source.text(), d.range);
-    if (!d.hint.empty()) StrAppend(&out, "  hint: ", d.hint, "\n");
+    if (!d.hint.empty()) StrAppend(&out, "  hint: ", Printable(d.hint), "\n");
   }
   const size_t shown = sink.diagnostics().size();
   const size_t all = sink.error_count() + sink.warning_count();

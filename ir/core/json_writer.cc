@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "ir/core/double_text.h"
+#include "ir/core/printable_text.h"
 
 namespace hlokit {
 namespace {
@@ -39,25 +40,6 @@ size_t PlainEnd(std::string_view s, size_t i) {
   while (i + 8 <= s.size() && EightPlain(s.data() + i)) i += 8;
   while (i < s.size() && kPlain.plain[static_cast<unsigned char>(s[i])]) ++i;
   return i;
-}
-
-// Bytes of the UTF-8 sequence that `s` begins with; 0 if it is none (overlong forms, surrogates, past U+10FFFF).
-size_t Utf8Length(std::string_view s) {
-  const auto byte = [s](size_t i) { return static_cast<unsigned char>(s[i]); };
-  const unsigned char lead = byte(0);
-  const size_t length = lead < 0x80                   ? 1
-                        : lead >= 0xc2 && lead < 0xe0 ? 2
-                        : lead >= 0xe0 && lead < 0xf0 ? 3
-                        : lead >= 0xf0 && lead < 0xf5 ? 4
-                                                      : 0;
-  if (length == 0 || s.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  const bool overlong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xf0 && byte(1) < 0x90);
-  const bool surrogate = lead == 0xed && byte(1) >= 0xa0;
-  const bool too_large = lead == 0xf4 && byte(1) >= 0x90;
-  return overlong || surrogate || too_large ? 0 : length;
 }
 
 void PrintEscape(TextWriter& out, unsigned char c, JsonInvalidUtf8 invalid) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parser/core/text_cursor.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <limits>
 
+#include "ir/core/printable_text.h"
 #include "ir/core/str_cat.h"
 #include "parser/core/scan.h"
 
@@ -278,7 +280,7 @@ SourceRange TextCursor::Next() {
   } else {
     if (*q == '%' || *q == '-') ++q;
     q = scan::NameEnd(q, end_);
-    if (q == p_) ++q;
+    if (q == p_) q += std::max<size_t>(Utf8Length({p_, static_cast<size_t>(end_ - p_)}), 1);
   }
   return {Here(), static_cast<uint32_t>(q - p_)};
 }

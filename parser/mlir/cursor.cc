@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parser/mlir/cursor.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <vector>
 
 #include "ir/core/hex_digit.h"
+#include "ir/core/printable_text.h"
 
 namespace hlokit::mlir {
 namespace {
@@ -180,7 +182,7 @@ SourceRange Cursor::Next() {
   const char* q = p_;
   if (q < end_ && (*q == '%' || *q == '^' || *q == '@' || *q == '#' || *q == '!')) ++q;
   while (IsSuffixPart(*q)) ++q;
-  if (q == p_ && q < end_) ++q;
+  if (q == p_ && q < end_) q += std::max<size_t>(Utf8Length({p_, static_cast<size_t>(end_ - p_)}), 1);
   return {Here(), static_cast<uint32_t>(q - p_)};
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/core/printable_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/frontend_attributes.h"
 #include "ir/text/original_value.h"
@@ -12,24 +13,6 @@
 
 namespace hlokit {
 namespace {
-
-// Returns the bytes of the UTF-8 character at the start of `s`; 0 if there is none.
-size_t Utf8Length(std::string_view s) {
-  const auto byte = [&s](size_t i) { return static_cast<unsigned char>(s[i]); };
-  const auto follows = [&](size_t i, int low, int high) { return i < s.size() && byte(i) >= low && byte(i) <= high; };
-  const int c = byte(0);
-  if (c < 0x80) return 1;
-  if (c >= 0xc2 && c <= 0xdf) return follows(1, 0x80, 0xbf) ? 2 : 0;
-  if (c >= 0xe0 && c <= 0xef) {
-    const int low = c == 0xe0 ? 0xa0 : 0x80, high = c == 0xed ? 0x9f : 0xbf;
-    return follows(1, low, high) && follows(2, 0x80, 0xbf) ? 3 : 0;
-  }
-  if (c >= 0xf0 && c <= 0xf4) {
-    const int low = c == 0xf0 ? 0x90 : 0x80, high = c == 0xf4 ? 0x8f : 0xbf;
-    return follows(1, low, high) && follows(2, 0x80, 0xbf) && follows(3, 0x80, 0xbf) ? 4 : 0;
-  }
-  return 0;
-}
 
 // Returns an invalid id for an empty string.
 StringId Text(const std::string& s, Context* context) { return s.empty() ? StringId() : context->strings.Intern(s); }

@@ -102,9 +102,11 @@ void PrintRow(TextWriter& out, const Comparison& comparison, const IsolatedModul
 
 void PrintResult(TextWriter& out, const Comparison& comparison, const IsolatedModule& input,
                  const interp::IsolationResult& result) {
+  const std::string found = !result.equal()          ? StrCat(result.differences.size(), " differ")
+                            : result.executions == 0 ? "nothing was compared"
+                                                     : "none differs";
   out << StrCat(Count(result.instructions, "instruction"), " ran in ", Count(result.executions, "execution"), ", ",
-                comparison.actual, " against ", comparison.expected, ": ",
-                result.equal() ? "none differs" : StrCat(result.differences.size(), " differ"), "\n");
+                comparison.actual, " against ", comparison.expected, ": ", found, "\n");
   std::string omitted;
   for (size_t k = 0; k < interp::kOmissions; ++k) {
     if (result.omitted[k] == 0) continue;

@@ -252,6 +252,10 @@ absl::Status CheckError(const OpTestCase& c, const absl::Status& result) {
 
 absl::Status CheckOpCall(const OpTestCase& c, const OpCall& call) {
   const ScopedSyncReason reason(SyncReason::kTool);
+  if (std::none_of(c.outs.begin(), c.outs.end(), [](const auto& out) { return out.has_value(); }) &&
+      c.mutated.empty() && c.grads.empty()) {
+    return absl::InvalidArgumentError("nothing to compare: expected a line with out:, mutated:, grad: or error:");
+  }
   if (call.outputs.size() < c.outs.size()) {
     return absl::InternalError(StrCat(call.outputs.size(), " results, expected ", c.outs.size()));
   }
