@@ -65,6 +65,11 @@ def simulate(
     return Report(json.loads(run(None)), run)
 
 
+def check_device(device: str) -> None:
+    """Raises what simulate raises for a device, whatever is simulated on it."""
+    simulate(_hlokit.parse("HloModule m ENTRY e { ROOT x = f32[] parameter(0) }"), device)
+
+
 def sweep(
     module: Module,
     device: Union[str, Iterable[str]],

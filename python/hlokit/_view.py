@@ -118,6 +118,8 @@ def graph(part: Union[Module, Computation, Instruction], *, hops: int = 0, max_i
 
     Graph.svg and Graph.dot are of at most max_instructions instructions; a module's are of its entry computation.
     """
+    if hops < 0 or max_instructions < 1:
+        raise ValueError("graph: expected hops of at least 0, and max_instructions of at least 1")
     if isinstance(part, Module):
         return Graph(part, "", hops, max_instructions)
     if isinstance(part, (Computation, Instruction)):

@@ -172,3 +172,28 @@ def test_an_interrupt_ends(where, tmp_path):
     finally:
         process.kill()
     assert (out, process.returncode) == ("interrupted\n[2.0, 2.0]\n", 0), err
+
+
+@pytest.mark.parametrize("count", [0, -3, 1025])
+def test_a_session_has_a_device(count):
+    for start in (lambda: ht.configure(devices=count), lambda: ht.spawn(lambda index: None, nprocs=count)):
+        with pytest.raises(ValueError, match=f"a session has 1 to 1024 devices, not {count}"):
+            start()
+    assert torch.ones(2, device="xla").sum().item() == 2 and xm.xrt_world_size() == 1  # the session is as it was
+
+
+def test_tensors_of_a_session_before_spawn_are_said_to_be():
+    before = torch.ones(2, device="xla")
+    ht.spawn(lambda index: None, nprocs=1)
+    assert (before + torch.ones(2, device="xla")).tolist() == [2.0, 2.0]  # the same number of devices
+    ht.spawn(lambda index: None, nprocs=2)
+    assert before.tolist() == [1.0, 1.0]
+    with pytest.raises(RuntimeError, match=r"different sessions: .* spawn\(\) for another number of devices"):
+        before + torch.ones(2, device="xla")
+
+
+def test_tensors_made_before_spawn_are_used_after_it_with_as_many_devices():
+    ht.configure(devices=2)
+    before = torch.ones(2, device="xla")
+    ht.spawn(lambda index: torch.ones(2, device="xla").sum().item(), nprocs=2)
+    assert (before + torch.ones(2, device="xla")).tolist() == [2.0, 2.0]

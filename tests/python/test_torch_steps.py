@@ -14,8 +14,10 @@ torch = pytest.importorskip("torch", reason="python3-torch is not installed")
 
 import torch.utils.checkpoint  # noqa: E402
 
+import hlokit  # noqa: E402
 import hlokit.torch as ht  # noqa: E402
 import hlokit.torch.checkpoint  # noqa: E402
+import hlokit.torch.profiler as xp  # noqa: E402
 import hlokit.torch.xla_model as xm  # noqa: E402
 
 
@@ -268,3 +270,31 @@ def test_functions_are_traced_by_fx_and_fake_tensors():
     with FakeTensorMode() as fake:
         y = fake.from_tensor(x) * 2
         assert y.shape == (3,) and y.device == torch.device("xla", 0)
+
+
+@pytest.mark.parametrize("device", ["v9", "", "v5ee", "v5e:99x99"])
+def test_a_device_that_does_not_exist_is_said_as_by_simulate(device, tmp_path):
+    with ht.trace() as t:
+        _ = torch.ones(3, device="xla") * 2
+        ht.mark_step()
+    with ht.trace() as empty:
+        pass
+    with pytest.raises(ValueError) as expected:
+        hlokit.simulate(t.graphs[0].module, device)
+    calls = [t.simulate, empty.simulate, lambda d: xp.start_trace(str(tmp_path), d), lambda d: xp.start_server(0, device=d)]
+    for call in calls:
+        with pytest.raises(ValueError) as error:
+            call(device)
+        assert str(error.value) == str(expected.value)
+    with pytest.raises(ValueError, match="replicas"):
+        t.simulate("v5e", replicas=-1)
+    assert t.simulate("v5e")["step_time_us"] > 0
+
+
+def test_pending_takes_tensors_on_devices():
+    x = torch.ones(2, device="xla") * 3
+    assert ht.pending(x).hlo == ht.pending([x]).hlo and "multiply" in ht.pending(x).hlo
+    with pytest.raises(TypeError, match="pending: expected tensors on XLA devices, found a tensor on cpu"):
+        ht.pending([x, torch.ones(2)])
+    with pytest.raises(TypeError, match="found int"):
+        ht.pending([3])

@@ -65,8 +65,11 @@ def test_graphs_of_parts(module, tmp_path):
         hlokit.graph(module["x"]).dot
     with pytest.raises(ValueError):
         hlokit.graph(module, max_instructions=2).dot
-    with pytest.raises(ValueError):
-        hlokit.graph(module["d"], hops=-1).dot
+    for part in (module, module["d"]):
+        with pytest.raises(ValueError, match="hops of at least 0"):
+            hlokit.graph(part, hops=-1)
+        with pytest.raises(ValueError, match="max_instructions of at least 1"):
+            hlokit.graph(part, max_instructions=0)
     with pytest.raises(TypeError):
         hlokit.graph("d")
     with pytest.raises(ValueError, match=".svg"):

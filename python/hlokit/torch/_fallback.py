@@ -24,6 +24,10 @@ aten = torch.ops.aten
 # Why each op ran on the CPU, with the number of times: (name, reason) -> count.
 fallbacks: Dict[Tuple[str, str], int] = collections.Counter()
 
+_NEW_SESSION = (
+    "configure() starts a new one, and so does spawn() for another number of devices; configure(devices=N) before the first "
+    "tensor is made keeps to one"
+)
 _GENERATORS = "a generator, whose numbers are drawn on the CPU"
 
 _seen: Dict[Any, bool] = {}  # overloads that were looked up: whether they have a plan
@@ -192,7 +196,7 @@ def on_cpu(func: Any, args: Any, kwargs: Any, reason: str) -> Any:
     """Runs an op on the host with the values of its arguments, and uploads its results."""
     session = session_of(_flat(args, kwargs)) or _session.current()
     if any(isinstance(t, XlaTensor) and _hlokit._lazy_session(t._lazy) is not session for t in _flat(args, kwargs)):
-        raise RuntimeError(f"{func._schema.name}: tensors of different sessions (hlokit.torch.configure)")
+        raise RuntimeError(f"{func._schema.name}: tensors of different sessions: {_NEW_SESSION}")
     home = next((t for t in _flat(args, kwargs) if isinstance(t, XlaTensor)), None)
     ordinal = _session.ordinal_of(None) if home is None else _hlokit._lazy_ordinal(home._lazy)
     copies: Dict[int, Tuple[XlaTensor, torch.Tensor]] = {}

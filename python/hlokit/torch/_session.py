@@ -12,7 +12,7 @@ from hlokit._hlokit import TracerSession
 
 _MOST_DEVICES = 1024
 _options: Dict[str, Any] = {
-    "devices": 0,
+    "devices": None,
     "pipeline": "default",
     "debug": True,
     "fake": False,
@@ -41,7 +41,7 @@ def configure(
 ) -> None:
     """Starts a new session with these options; those not given keep their values.
 
-    devices: the number of devices in this process, xla:0 and on. pipeline: passes of compilation. debug: scopes of
+    devices: the number of devices in this process, xla:0 and on; 1 to 1024. pipeline: passes of compilation. debug: scopes of
     modules and lines of the program in graphs and HLO; always with PT_XLA_DEBUG and XLA_SAVE_TENSORS_FILE. fake:
     tensors have no values and take no memory. replicas: of the whole program, of which this process is one. engine:
     "exact", "fast" (docs/engine.md) or "reference". num_threads: of the engine; 0 is one for each processor.
@@ -65,7 +65,11 @@ def configure(
 
 
 def _new_session(options: Dict[str, Any]) -> TracerSession:
-    given: Dict[str, Any] = {**options, "debug": options["debug"] or _shows_lines()}
+    devices = options["devices"]
+    if devices is not None and not 1 <= devices <= _MOST_DEVICES:
+        raise ValueError(f"a session has 1 to {_MOST_DEVICES} devices, not {devices}")
+    # 0: as many as the environment says.
+    given: Dict[str, Any] = {**options, "devices": devices or 0, "debug": options["debug"] or _shows_lines()}
     return TracerSession(**given)
 
 

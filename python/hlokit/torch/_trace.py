@@ -7,12 +7,12 @@ import os
 import pathlib
 import shutil
 import subprocess
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Union
 
 import torch
 
 import hlokit
-from hlokit import _hlokit
+from hlokit import _hlokit, _simulate
 
 from . import _session
 from ._tensor import XlaTensor
@@ -70,6 +70,9 @@ class Simulation:
     """A traced program on a simulated device. run has the whole program, reports its graphs alone, by hash."""
 
     def __init__(self, trace: "Trace", device: str, replicas: int):
+        _simulate.check_device(device)
+        if replicas < 0:
+            raise ValueError("replicas: expected at least 0")
         self.device = device
         self._trace = trace
         self.run = trace._profile.simulate(device, replicas) if trace._profile is not None else None
@@ -168,7 +171,10 @@ class Trace:
         return max(reversed(self.graphs), key=lambda g: g.nodes)
 
     def simulate(self, device: str, replicas: int = 0) -> Simulation:
-        """The program on a device such as "v4:2x2x1". replicas: devices that train as this one does."""
+        """The program on a device such as "v4:2x2x1". replicas: devices that train as this one does.
+
+        Raises ValueError for devices that do not exist, as hlokit.simulate does.
+        """
         self._stop()
         return Simulation(self, device, replicas)
 
@@ -192,9 +198,14 @@ def trace(fake: bool = False, **options: Any) -> Iterator[Trace]:
             result._stop()
 
 
-def pending(tensors: Sequence[torch.Tensor]) -> Graph:
-    """The graph that computes tensors, which have not been: hash, lazy_ir, hlo."""
-    lazies = [t._lazy for t in tensors if isinstance(t, XlaTensor)]
+def pending(tensors: Union[torch.Tensor, Sequence[torch.Tensor]]) -> Graph:
+    """The graph that computes tensors, which have not been: hash, lazy_ir, hlo. Raises TypeError for those on the host."""
+    given = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+    for tensor in given:
+        if not isinstance(tensor, XlaTensor):
+            found = f"a tensor on {tensor.device}" if isinstance(tensor, torch.Tensor) else type(tensor).__name__
+            raise TypeError(f"pending: expected tensors on XLA devices, found {found}")
+    lazies = [t._lazy for t in given]
     text, hlo, digest = _hlokit._lazy_pending(lazies)
     row = dict.fromkeys(("step", "nodes", "inputs", "outputs", "donated", "ordinal"), 0)
     graph = Graph(None, {**row, "hash": digest, "reason": "pending", "name": "", "compiled": False, "device": "", "location": ""})

@@ -3,7 +3,7 @@
 
 from typing import Any, Optional
 
-from hlokit import _hlokit
+from hlokit import _hlokit, _simulate
 
 from . import xla_model
 
@@ -15,12 +15,14 @@ _device = DEVICE
 
 def start_server(port: int, only_on_master: bool = True, device: str = DEVICE) -> Any:
     """A profiler on localhost:port, for hlo-profile capture and TensorBoard. Keep the result: its end is the server's."""
+    _simulate.check_device(device)
     return _hlokit._profiler_serve(port, device)
 
 
 def start_trace(log_dir: str, device: str = DEVICE) -> None:
     """Begins a profile that stop_trace writes below log_dir, in TensorBoard's layout."""
     global _logdir, _device
+    _simulate.check_device(device)
     _hlokit._profile_start()
     _logdir, _device = log_dir, device
 

@@ -24,7 +24,7 @@ def spawn(
 ) -> None:
     """Calls fn(index, *args) in a thread for each of nprocs devices, whose device is xla:index, and waits for all.
 
-    The session gets this many devices. The first error of a thread is raised; devices that wait for it end with it. Each
+    Starts a new session unless the current one has this many devices (configure). The first error of a thread is raised; devices that wait for it end with it. Each
     thread has a generator of random numbers on the host, as a process would: torch.manual_seed() is the thread's.
     """
     count = _session.current().device_count if nprocs is None else nprocs
