@@ -332,7 +332,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
       return cli::UsageError("hlo-run", StrCat(flag, " requires a simulated target: --device"));
     }
   }
-  if (const std::optional<int> exit_code = flags->engine_flags.Check("hlo-run", app, flags->engine)) return exit_code;
+  if (const std::optional<int> exit_code = flags->engine_flags.Check("hlo-run", flags->engine)) return exit_code;
   if (flags->engine == EngineKind::kFast) {
     if (const std::string error = interp::InstructionSetError(); !error.empty()) {
       return cli::UsageError("hlo-run", error);
