@@ -257,8 +257,9 @@ int Run(int argc, char** argv) {
   app.add_flag("--json", flags.json, "print JSON, which is a patch for --apply (docs/hlo-diff.md)");
   app.add_option("--html", flags.html, "write both graphs with their differences to this page too (docs/hlo-view.md)")
       ->type_name("FILE");
-  app.add_option("--apply", flags.apply, "print the second module from the first and this output of --json")
-      ->type_name("FILE");
+  CLI::Option* const apply =
+      app.add_option("--apply", flags.apply, "print the second module from the first and this output of --json")
+          ->type_name("FILE");
   app.add_flag("--summary", flags.summary, "print no instructions");
   cli::AddNumber(&app, "--max-instructions", &flags.text.max_instructions, "limit on the instructions that are listed")
       ->default_str("200");
@@ -269,6 +270,10 @@ int Run(int argc, char** argv) {
   app.add_option("-o,--output", flags.output, "output file; - is standard output")->type_name("FILE")->default_str("-");
   app.add_flag("--verify,!--no-verify", flags.verify, "verify the modules first (default on)");
   flags.input.AddFlags(&app);
+  for (const char* const flag :
+       {"--ignore", "--device", "--json", "--html", "--summary", "--max-instructions", "--top", "--color"}) {
+    apply->excludes(app.get_option(flag));
+  }
   app.footer(
       StrCat("Exit status:\n  0  the modules are the same\n  1  they differ\n"
              "  2  usage error, a module that cannot be read or is rejected, output that cannot be written\n"

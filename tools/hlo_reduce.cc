@@ -274,6 +274,20 @@ int Reduce(const Flags& flags, std::unique_ptr<Module> original, reduce::Test& t
   return diagnostics.exit_code();
 }
 
+// Returns the usage error of a flag about what another kind of test does; "" if there is none.
+std::string FindUselessFlag(const CLI::App& app, const reduce::TestFlags& test) {
+  const bool runs_module = test.nan || test.differs;
+  const bool runs_command = test.crash || !test.diagnostic.empty();
+  if (!test.command.empty() && !runs_command) return "--command requires --crash or --diagnostic";
+  if (!test.passes.empty() && !runs_command) return "--passes requires --crash or --diagnostic";
+  if (!test.passes.empty() && !test.command.empty()) return "--passes excludes --command";
+  if (app.count("--run-tolerance") > 0 && !test.differs) return "--run-tolerance requires --differs";
+  for (const char* const flag : {"--run-seed", "--run-inputs", "--run-special-values"}) {
+    if (app.count(flag) > 0 && !runs_module) return StrCat(flag, " requires --nan or --differs");
+  }
+  return "";
+}
+
 int Run(int argc, char** argv) {
   CLI::App app("make a module small that still shows something", std::string(kTool));
   Flags flags;
@@ -289,6 +303,7 @@ int Run(int argc, char** argv) {
   if (!flags.test.where.empty() && flags.test.pattern.empty()) {
     return cli::UsageError(kTool, "--where requires --pattern");
   }
+  if (const std::string error = FindUselessFlag(app, flags.test); !error.empty()) return cli::UsageError(kTool, error);
   if (flags.tolerance) {
     const absl::StatusOr<interp::Tolerance> tolerance = interp::Tolerance::Parse(*flags.tolerance);
     if (!tolerance.ok()) {

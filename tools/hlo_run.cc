@@ -354,6 +354,11 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   }
   std::optional<interp::PartitionedProgram> partitioned;
   if (!PartitionIfWhole(flags, *input, &diagnostics, &partitioned)) return diagnostics.exit_code();
+  if (!partitioned && (flags.results_by_device || flags.padding_given)) {
+    return cli::UsageError("hlo-run", StrCat(flags.results_by_device ? "--results-by-device" : "--padding",
+                                             " requires a program that is partitioned first: one with shardings, and "
+                                             "--partitions"));
+  }
   const Module& whole = partitioned ? *partitioned->module : *input->module;
   cli::ProgressLine progress;
   interp::EvaluatorOptions options = flags.options;

@@ -136,6 +136,26 @@ std::string WriteProgram(mlir::Module* program, const Flags& flags, const cli::I
   return bytes.value_or("");
 }
 
+// Whether a program of StableHLO is written, not a module of HLO.
+bool WritesProgram(const Flags& flags) {
+  return FormatOf(flags) == kStablehloFormat || FormatOf(flags) == kArtifactFormat;
+}
+
+// Returns what flags about StableHLO require that the translation of the parts lacks; "" if they have an effect.
+std::string FindUselessFlag(const Flags& flags, const std::vector<cli::InputPart>& parts) {
+  const bool to_program = WritesProgram(flags);
+  bool imports = false;  // some part from StableHLO to HLO
+  bool exports = false;  // from HLO to StableHLO
+  for (const cli::InputPart& part : parts) {
+    if (!flags.message.empty() || LooksLikeStablehlo(part.text) == to_program) continue;
+    (to_program ? exports : imports) = true;
+  }
+  if (flags.convert.return_tuple && !imports) return "--return-tuple requires a translation from StableHLO to HLO";
+  if (flags.convert.use_tuple_args && !imports) return "--tuple-args requires a translation from StableHLO to HLO";
+  if (flags.convert.as_xla && !imports && !exports) return "--as-xla requires a translation between StableHLO and HLO";
+  return "";
+}
+
 int Run(int argc, char** argv) {
   CLI::App app("translate modules between HLO text, StableHLO, XLA's protocol buffers and JSON", std::string(kTool));
   Flags flags;
@@ -180,9 +200,14 @@ int Run(int argc, char** argv) {
     }
     flags.target = *minor;
   }
+  if ((flags.generic || flags.debug_info) && FormatOf(flags) != kStablehloFormat) {
+    return cli::UsageError(kTool,
+                           StrCat(flags.generic ? "--generic" : "--debug-info", " requires --to=", kStablehloFormat));
+  }
   cli::DiagnosticReporter diagnostics(input);
   const std::vector<cli::InputPart> parts = diagnostics.Read(flags.path);
   if (parts.empty()) return diagnostics.exit_code();
+  if (const std::string error = FindUselessFlag(flags, parts); !error.empty()) return cli::UsageError(kTool, error);
   if (!flags.message.empty()) return TranslateMessage(flags, parts.front(), &diagnostics);
   const std::string_view to = FormatOf(flags);
   flags.convert.entry = input.parse.entry;
@@ -191,7 +216,7 @@ int Run(int argc, char** argv) {
   for (const cli::InputPart& part : parts) {
     std::string text;
     const bool from_mlir = LooksLikeStablehlo(part.text);
-    const bool to_program = to == kStablehloFormat || to == kArtifactFormat;
+    const bool to_program = WritesProgram(flags);
     if (from_mlir && to_program) {
       if (!input.parse.entry.empty()) {
         return cli::UsageError(kTool, "--entry requires another format: StableHLO programs are written whole");

@@ -165,6 +165,10 @@ int Run(int argc, char** argv) {
   if (flags.subgraph.hops > 0 && flags.subgraph.name.empty()) {
     return cli::UsageError(kTool, "--depth requires --of=INSTRUCTION");
   }
+  if (!picture && app.count("--max-instructions") > 0) {
+    return cli::UsageError(kTool, "--max-instructions requires --format=svg or dot");
+  }
+  if (flags.open && flags.format != "html") return cli::UsageError(kTool, "--open requires --format=html");
   if (flags.open && flags.output == "-") return cli::UsageError(kTool, "--open requires -o FILE");
   return View(flags);
 }

@@ -135,14 +135,13 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
       ->needs(case_option);
   app.add_flag("--grad", gradients,
                "differentiate with respect to the args in requires_grad, or all floating-point args");
-  CLI::Option* const emit_option =
-      app.add_option(
-             "--emit", emit_list,
-             "what to print, separated by commas: lazy, lazy-dot, hlo, optimized-hlo, hash, key (a digest of each "
-             "ingredient of the compilation cache key), values (the default of an op), metrics, graphs (the graphs of "
-             "each step and the causes of graph breaks; executed only as far as values are required, and in full "
-             "with metrics); of a model also params")
-          ->type_name("WHAT");
+  app.add_option(
+         "--emit", emit_list,
+         "what to print, separated by commas: lazy, lazy-dot, hlo, optimized-hlo, hash, key (a digest of each "
+         "ingredient of the compilation cache key), values (the default of an op), metrics, graphs (the graphs of "
+         "each step and the causes of graph breaks; executed only as far as values are required, and in full "
+         "with metrics); of a model also params")
+      ->type_name("WHAT");
   app.add_flag("--json", json, "print one JSON object with a member for each of these");
   app.add_option("--compat", quirks, "torch_xla: omit op attributes from lazy IR, as PyTorch/XLA does")
       ->check(CLI::IsMember({"torch_xla"}));
@@ -169,13 +168,14 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
       ->capture_default_str();
   bool mpi = false;
   double mpi_timeout = 30;
-  app.add_flag(
+  CLI::Option* const mpi_option = app.add_flag(
       "--mpi", mpi,
       "train a model as the processes of mpirun or srun, each on its shard of the batch; the first one prints");
   cli::AddNumber(&app, "--mpi-timeout", &mpi_timeout,
                  "seconds after which a silent process counts as dead, and data that do not come are an error", 0.1,
                  86400.0)
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs(mpi_option);
   app.add_flag("--list-variables", list_variables, "print the supported environment variables and exit");
   app.add_flag("--list-ops", list_ops, "print the schemas of the ops and exit");
   app.add_option("-o,--output", output, "output file; - is standard output")->type_name("FILE")->capture_default_str();
@@ -191,7 +191,6 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
     return cli::UsageError("ir-dump", "expected one of --op, --program, --model, --input and --test-case");
   }
 
-  if (emit_option->count() > 0 && emit_list.empty()) return cli::UsageError("ir-dump", "missing value of --emit");
   EmitOptions emit;
   if (absl::Status s = emit.Parse(emit_list); !s.ok()) return cli::UsageError("ir-dump", std::string(s.message()));
   if (!args_path.empty() && op.empty() && (form.path.empty() || !emit.any())) {
@@ -230,7 +229,7 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   if (options.client.engine == interp::EngineKind::kFast) {
     interp::compiled::UseCodeStoreOfEnvironment();
   }
-  if (const std::optional<int> exit_code = engine_flags.Check("ir-dump", app, options.client.engine)) return *exit_code;
+  if (const std::optional<int> exit_code = engine_flags.Check("ir-dump", options.client.engine)) return *exit_code;
   if (model_flags.devices_given()) options.client.num_devices = static_cast<int>(model.devices);
   options.debug |= debug;
   options.explain_recompiles = explain;

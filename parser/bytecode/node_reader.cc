@@ -77,7 +77,7 @@ mlir::NodeId NodeReader::TextAttribute(ByteCursor* in) {
   // A NUL follows, as the parser requires.
   DiagnosticSink sink;
   mlir::Cursor cursor(text, &sink);
-  mlir::NodeParser parser(&cursor, &nodes_, {.max_literal_bytes = literal_budget_});
+  mlir::NodeParser parser(&cursor, &nodes_, {.literal_bytes = &literal_bytes_});
   const NodeId node = parser.ParseAttribute();
   if (node.valid() && cursor.AtEnd()) return node;
   return Fail(in, StrCat("the text of an attribute is none: ", text.substr(0, 64)));
@@ -197,8 +197,7 @@ mlir::NodeId NodeReader::Dense(ByteCursor* in) {
   const bool is_bool = IntegerWidth(nodes_.child(type, 0)) == 1;
   constexpr size_t kBitsPerByte = 8;
   const size_t size = data.bytes.size();
-  literal_budget_ -= static_cast<int64_t>(size * (is_bool ? kBitsPerByte : 1));
-  if (literal_budget_ < 0) return Fail(in, "the constants exceed the limit on their bytes");
+  if (!literal_bytes_.Take(size * (is_bool ? kBitsPerByte : 1))) return Fail(in, literal_bytes_.Message());
   std::string unpacked;
   uint64_t count = 1;
   for (int64_t n : nodes_.ints(type)) {

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "parser/bytecode/container.h"
+#include "parser/core/byte_limit.h"
 #include "parser/mlir/node.h"
 
 namespace hlokit::bytecode {
@@ -24,7 +25,7 @@ class NodeReader {
   NodeReader(const Container& file, mlir::NodeTable* nodes, int64_t max_literal_bytes)
       : file_(file),
         nodes_(*nodes),
-        literal_budget_(max_literal_bytes),
+        literal_bytes_(max_literal_bytes),
         attributes_(file.attributes.size()),
         types_(file.types.size()) {}
 
@@ -108,7 +109,7 @@ class NodeReader {
 
   const Container& file_;
   mlir::NodeTable& nodes_;
-  int64_t literal_budget_;
+  ByteLimit literal_bytes_;
   size_t sdy_text_budget_ = size_t{1} << 26;  // parts that occur several times are counted as often
   std::vector<Slot> attributes_;
   std::vector<Slot> types_;

@@ -259,7 +259,7 @@ absl::Status ArtifactReader::FinishCast(const OpenOperation& op) {
 absl::Status ArtifactReader::StartOperation(ByteCursor* in) {
   if (static_cast<int64_t>(operations_.size()) >= options_.max_nesting ||
       static_cast<int64_t>(m_.operations.size()) >= options_.max_operations) {
-    return ErrorAt(in->offset(), "too many operations, or nested too deeply");
+    return ErrorAt(in->offset(), mlir::LimitMessage(operations_.size(), options_));
   }
   OpenOperation op(*in);
   op.offset = in->offset();

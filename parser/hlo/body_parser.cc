@@ -333,7 +333,7 @@ ModuleParser::FrameStatus ModuleParser::ParseOperands(size_t frame) {
       // The name was an opcode: a nested instruction.
       if (static_cast<int64_t>(frames_.size()) >= options_.max_nesting) {
         Error(DiagnosticKind::kTooDeep, range,
-              StrCat("operands are nested deeper than the limit of ", options_.max_nesting));
+              StrCat("operands are nested deeper than the limit of ", options_.max_nesting, " (--max-nesting)"));
         return FrameStatus::kFailed;
       }
       in_.set_cursor(start);

@@ -227,7 +227,9 @@ ModuleParser::FrameStatus ModuleParser::FinishInstruction(size_t frame) {
   if (HasTrait(f.opcode, kGenericAsync) && !FinishAsync(f)) return FrameStatus::kFailed;
   rules_.DropLegacyAttributes(f, &attrs);
   if (module_->instruction_id_bound() >= static_cast<size_t>(options_.max_instructions)) {
-    Error(DiagnosticKind::kTooLarge, NameRange(f), "the module has too many instructions");
+    Error(DiagnosticKind::kTooLarge, NameRange(f),
+          StrCat("the module has more instructions than the limit of ", options_.max_instructions,
+                 " (--max-instructions)"));
     frames_.clear();
     return FrameStatus::kFailed;
   }

@@ -201,8 +201,8 @@ ModuleParser::FrameStatus ModuleParser::ContinueComputationList(size_t frame) {
 ModuleParser::FrameStatus ModuleParser::ParseComputationValue(size_t frame, Attr attr) {
   if (in_.Peek() == '{') {
     if (static_cast<int64_t>(frames_.size()) >= options_.max_nesting) {
-      in_.ErrorHere(DiagnosticKind::kTooDeep,
-                    StrCat("computations are nested deeper than the limit of ", options_.max_nesting));
+      in_.ErrorHere(DiagnosticKind::kTooDeep, StrCat("computations are nested deeper than the limit of ",
+                                                     options_.max_nesting, " (--max-nesting)"));
       return FrameStatus::kFailed;
     }
     const uint32_t brace = in_.Offset();

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/literal_text.h"
 #include "ir/types/float_types.h"
@@ -25,7 +26,7 @@ namespace {
 // Elements parsed so far. Grows with them, up to the size of the literal.
 class ElementBuffer {
  public:
-  explicit ElementBuffer(size_t max_size) : max_size_(max_size) {}
+  explicit ElementBuffer(size_t max_size) : capacity_(std::min(sizeof(inline_), max_size)), max_size_(max_size) {}
   ElementBuffer(const ElementBuffer&) = delete;
   ElementBuffer& operator=(const ElementBuffer&) = delete;
   ~ElementBuffer() {
@@ -65,7 +66,7 @@ class ElementBuffer {
   alignas(16) std::byte inline_[256];
   std::byte* data_ = inline_;
   size_t size_ = 0;
-  size_t capacity_ = sizeof(inline_);
+  size_t capacity_;
   size_t max_size_;
 };
 
@@ -81,10 +82,13 @@ std::string TextOfScalar(ElementType type, T v) {
 // Parses one array.
 class ArrayReader {
  public:
-  ArrayReader(TextCursor& in, Shape shape, int64_t max_bytes, int64_t* padding, bool propagate_complex_nan)
+  // `limit_message`: what follows `literal of SHAPE` if the array has more bytes than `max_bytes`.
+  ArrayReader(TextCursor& in, Shape shape, int64_t max_bytes, absl::FunctionRef<std::string()> limit_message,
+              int64_t* padding, bool propagate_complex_nan)
       : in_(in),
         shape_(shape),
         type_(shape.element_type()),
+        limit_message_(limit_message),
         padding_(padding),
         spread_complex_nan_(propagate_complex_nan),
         buffer_(MaxSize(shape, max_bytes)) {}
@@ -140,12 +144,15 @@ class ArrayReader {
 
   static size_t MaxSize(Shape shape, int64_t max_bytes) {
     const int64_t bytes = LiteralBytes(shape);
-    return static_cast<size_t>(std::max<int64_t>(bytes < 0 ? max_bytes : std::min(bytes, max_bytes), 0));
+    // An array without elements may have one in the text, which is then an error.
+    const int64_t most = std::max<int64_t>(bytes, BytesOf(shape.element_type()));
+    return static_cast<size_t>(std::max<int64_t>(bytes < 0 ? max_bytes : std::min(most, max_bytes), 0));
   }
 
   TextCursor& in_;
   Shape shape_;
   ElementType type_;
+  absl::FunctionRef<std::string()> limit_message_;
   int64_t* padding_;
   bool spread_complex_nan_;
   ElementBuffer buffer_;
@@ -317,8 +324,7 @@ bool ArrayReader::ReadRun(int64_t remaining, bool single) {
     const char* const start = p;
     if (!ReadElement(p, &v)) return false;
     if (!buffer_.Append(v)) {
-      return Fail(start, p, DiagnosticKind::kTooLarge,
-                  StrCat("literal of ", ShapeText(), " exceeds the limit on literal bytes"));
+      return Fail(start, p, DiagnosticKind::kTooLarge, StrCat("literal of ", ShapeText(), limit_message_()));
     }
     if (single) break;
   }
@@ -342,9 +348,10 @@ bool ArrayReader::Pad(SourceRange scalar) {
   const bool zero =
       std::all_of(buffer_.data(), buffer_.data() + buffer_.size(), [](std::byte b) { return b == std::byte{0}; });
   const int64_t bytes = LiteralBytes(shape_);
-  const bool fits =
-      bytes >= 0 && bytes <= *padding_ && buffer_.AppendZeros(static_cast<size_t>(bytes) - buffer_.size());
-  if (fits) {
+  if (bytes >= 0 && bytes <= *padding_) {
+    if (!buffer_.AppendZeros(static_cast<size_t>(bytes) - buffer_.size())) {
+      return in_.Error(DiagnosticKind::kTooLarge, scalar, StrCat("literal of ", ShapeText(), limit_message_()));
+    }
     *padding_ -= bytes;
     if (!zero) {
       in_.sink()->Warning(DiagnosticKind::kBadLiteral, scalar,
@@ -440,6 +447,7 @@ class LiteralReader {
   LiteralReader(TextCursor& in, Context* context, const LiteralLimits& limits, LiteralBudget* budget)
       : in_(in),
         literals_(context->literals),
+        max_bytes_(limits.max_bytes),
         bytes_left_(limits.max_bytes),
         budget_(*budget),
         spread_complex_nan_(limits.propagate_complex_nan) {}
@@ -460,7 +468,8 @@ class LiteralReader {
 
   TextCursor& in_;
   LiteralPool& literals_;
-  int64_t bytes_left_;  // for this literal
+  const int64_t max_bytes_;  // of this literal
+  int64_t bytes_left_;
   LiteralBudget& budget_;
   bool spread_complex_nan_;
 };
@@ -474,14 +483,19 @@ bool LiteralReader::ReadLeaf(Shape shape, LiteralId* out) {
     return in_.ErrorHere(DiagnosticKind::kBadLiteral,
                          StrCat("unsupported literal of shape ", ToString(shape, /*with_layout=*/false)));
   }
-  ArrayReader array(in_, shape, std::min(bytes_left_, budget_.bytes), &budget_.implicit_bytes, spread_complex_nan_);
+  const auto limit_message = [&] {
+    return bytes_left_ < budget_.bytes.left() ? StrCat(" has more bytes than the limit of ", max_bytes_)
+                                              : StrCat(": ", budget_.bytes.Message());
+  };
+  ArrayReader array(in_, shape, std::min(bytes_left_, budget_.bytes.left()), limit_message, &budget_.implicit_bytes,
+                    spread_complex_nan_);
   if (!array.Read()) return false;
   if (array.elided()) {
     *out = literals_.AddElided(shape);
     return true;
   }
   bytes_left_ -= static_cast<int64_t>(array.size());
-  budget_.bytes -= static_cast<int64_t>(array.size());
+  budget_.bytes.Take(array.size());
   *out = literals_.AddArray(shape, array.data(), array.size());
   return true;
 }

@@ -20,13 +20,14 @@
 #include <cstdint>
 
 #include "ir/graph/context.h"
+#include "parser/core/byte_limit.h"
 #include "parser/core/text_cursor.h"
 
 namespace hlokit {
 
 // Memory limits of all literals of one text, counted down while parsing.
 struct LiteralBudget {
-  int64_t bytes = int64_t{1} << 32;
+  ByteLimit bytes;
   // For elements that the text does not specify. A literal that needs more is left elided, with a warning.
   int64_t implicit_bytes = int64_t{1} << 28;
 };

@@ -18,11 +18,11 @@ ModuleParser::ModuleParser(std::shared_ptr<const SourceBuffer> source, std::stri
       context_(std::move(context)),
       module_(std::make_unique<Module>(context_)),
       in_(text, sink, static_cast<uint32_t>(text.data() - source_->text().data())),
-      shapes_(&in_, context_.get(), options_.max_nesting),
+      shapes_(&in_, context_.get(), options_.max_nesting, "--max-nesting"),
       attribute_parser_(&in_, context_.get(), &shapes_, &literal_budget_),
       names_(module_.get()),
       rules_(module_.get(), sink) {
-  literal_budget_.bytes = options_.max_literal_bytes;
+  literal_budget_.bytes = ByteLimit(options_.max_literal_bytes);
   // Dumps have about 200 bytes, 2 operands and 2 attributes per instruction.
   const size_t guess = text.size() / 220;
   module_->Reserve(guess, guess * 3 / 2, guess);

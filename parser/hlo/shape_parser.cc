@@ -70,7 +70,8 @@ bool ShapeParser::Parse(Shape* shape, bool default_layouts) {
     const bool buffer = c == 'b' && in_.cursor()[1] == '(';
     if (c == '(' || buffer) {
       if (static_cast<int64_t>(open_.size() - base) >= max_nesting_) {
-        in_.ErrorHere(DiagnosticKind::kTooDeep, StrCat("the shape is nested deeper than the limit of ", max_nesting_));
+        in_.ErrorHere(DiagnosticKind::kTooDeep, StrCat("the shape is nested deeper than the limit of ", max_nesting_,
+                                                       nesting_flag_.empty() ? "" : StrCat(" (", nesting_flag_, ")")));
         return fail();
       }
       in_.set_cursor(in_.cursor() + (buffer ? 2 : 1));

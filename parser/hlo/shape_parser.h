@@ -17,8 +17,13 @@ namespace hlokit {
 // `in` at construction, which must outlive this object. Other texts that `in` is set to are parsed without a cache.
 class ShapeParser {
  public:
-  ShapeParser(TextCursor* in, Context* context, int64_t max_nesting)
-      : in_(*in), context_(*context), max_nesting_(max_nesting), remembered_end_(in->end()) {}
+  // `nesting_flag`: that sets `max_nesting` in tools; "": none does.
+  ShapeParser(TextCursor* in, Context* context, int64_t max_nesting, std::string_view nesting_flag = "")
+      : in_(*in),
+        context_(*context),
+        max_nesting_(max_nesting),
+        nesting_flag_(nesting_flag),
+        remembered_end_(in->end()) {}
 
   // Consumes an array shape that is in the cache. Returns false, with nothing consumed, otherwise.
   bool TakeKnown(Shape* shape) {
@@ -79,6 +84,7 @@ class ShapeParser {
   TextCursor& in_;
   Context& context_;
   int64_t max_nesting_;
+  std::string_view nesting_flag_;
   const char* remembered_end_;
   std::vector<Open> open_;
   std::vector<Shape> elements_;

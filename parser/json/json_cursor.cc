@@ -235,7 +235,7 @@ bool JsonCursor::SkipOne(std::string* open) {
   if (c == '{' || c == '[') {
     if (static_cast<int64_t>(open->size()) >= max_nesting_) {
       return Break(DiagnosticKind::kTooDeep, Next(),
-                   StrCat("values are nested deeper than the limit of ", max_nesting_));
+                   StrCat("values are nested deeper than the limit of ", max_nesting_, " (--max-nesting)"));
     }
     in_.TryConsume(c);
     open->push_back(c);

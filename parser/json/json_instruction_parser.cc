@@ -267,7 +267,9 @@ InstructionId JsonModuleParser::AddPlaceholder(const PendingInstruction& d) {
 InstructionId JsonModuleParser::Add(PendingInstruction& d) {
   if (module().instruction_id_bound() >= static_cast<size_t>(options_.max_instructions)) {
     stopped_ = true;
-    Error(DiagnosticKind::kTooLarge, d.place, "the module has too many instructions");
+    Error(DiagnosticKind::kTooLarge, d.place,
+          StrCat("the module has more instructions than the limit of ", options_.max_instructions,
+                 " (--max-instructions)"));
     return InstructionId();
   }
   InstructionDraft& f = d.draft;

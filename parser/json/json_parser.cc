@@ -20,11 +20,11 @@ JsonModuleParser::JsonModuleParser(std::shared_ptr<const SourceBuffer> source, s
       context_(std::move(context)),
       module_(std::make_unique<Module>(context_)),
       text_in_("", &local_, 0),
-      shape_parser_(&text_in_, context_.get(), options_.max_nesting),
+      shape_parser_(&text_in_, context_.get(), options_.max_nesting, "--max-nesting"),
       attribute_parser_(&text_in_, context_.get(), &shape_parser_, &literal_budget_),
       names_(module_.get()),
       rules_(module_.get(), &local_) {
-  literal_budget_.bytes = options_.max_literal_bytes;
+  literal_budget_.bytes = ByteLimit(options_.max_literal_bytes);
   // An instruction of a dump takes about 400 bytes of JSON.
   const size_t guess = text.size() / 400;
   module_->Reserve(guess, guess * 3 / 2, guess);

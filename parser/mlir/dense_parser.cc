@@ -275,7 +275,7 @@ NodeId DenseFromBytes(std::string_view bytes, NodeId type, NodeTable* nodes) {
 namespace {
 
 // "0x..." -> bytes.
-NodeId ParseHex(Cursor& in, NodeId type, int64_t* budget, NodeTable* nodes) {
+NodeId ParseHex(Cursor& in, NodeId type, ByteLimit* limit, NodeTable* nodes) {
   static constexpr auto kDigit = [] {
     std::array<uint8_t, 256> table{};
     for (auto& entry : table) entry = 0xff;
@@ -298,7 +298,7 @@ NodeId ParseHex(Cursor& in, NodeId type, int64_t* budget, NodeTable* nodes) {
     return fail("expected string containing hex digits starting with `0x`");
   }
   std::string bytes((size - 2) / 2, '\0');
-  if ((*budget -= static_cast<int64_t>(bytes.size())) < 0) return fail("the constants exceed the limit on their bytes");
+  if (!limit->Take(bytes.size())) return fail(limit->Message());
   uint8_t bad = 0;
   const char* p = begin + 2;
   for (char& byte : bytes) {
@@ -321,7 +321,7 @@ NodeId ParseHex(Cursor& in, NodeId type, int64_t* budget, NodeTable* nodes) {
 
 }  // namespace
 
-NodeId ParseDenseElements(Cursor in, NodeId type, int64_t* budget, NodeTable* nodes) {
+NodeId ParseDenseElements(Cursor in, NodeId type, ByteLimit* limit, NodeTable* nodes) {
   const NodeKind kind = nodes->kind(type);
   if (kind != NodeKind::kTensorType && kind != NodeKind::kVectorType) {
     in.ErrorHere("elements literal must be a shaped type");
@@ -349,7 +349,7 @@ NodeId ParseDenseElements(Cursor in, NodeId type, int64_t* budget, NodeTable* no
     in.Error(DiagnosticKind::kBadLiteral, in.Next(), "expected elements in dense literal of a type that has some");
     return {};
   }
-  if (in.Peek() == '"') return ParseHex(in, type, budget, nodes);
+  if (in.Peek() == '"') return ParseHex(in, type, limit, nodes);
   return VisitType(*element, [&](auto identity) {
     using T = typename decltype(identity)::type;
     // A vector<bool> has no data.
@@ -361,8 +361,8 @@ NodeId ParseDenseElements(Cursor in, NodeId type, int64_t* budget, NodeTable* no
       return NodeId();
     }
     const size_t size = elements.size() * sizeof(Stored);
-    if ((*budget -= static_cast<int64_t>(size)) < 0) {
-      in.ErrorHere("the constants exceed the limit on their bytes");
+    if (!limit->Take(size)) {
+      in.ErrorHere(limit->Message());
       return NodeId();
     }
     auto* data = nodes->arena().template AllocateArray<std::byte>(size);

@@ -6,14 +6,15 @@
 #include <cstdint>
 #include <string_view>
 
+#include "parser/core/byte_limit.h"
 #include "parser/mlir/cursor.h"
 #include "parser/mlir/node.h"
 
 namespace hlokit::mlir {
 
 // Parses the text between `<` and `>`, which `in` is limited to, as elements of `type`. Reports errors and returns an
-// invalid id. `budget`: bytes that elements may still take, counted down.
-NodeId ParseDenseElements(Cursor in, NodeId type, int64_t* budget, NodeTable* nodes);
+// invalid id. `limit`: the bytes of the elements are taken from it.
+NodeId ParseDenseElements(Cursor in, NodeId type, ByteLimit* limit, NodeTable* nodes);
 
 // Returns the elements of `bytes`, as in hex strings and resources: little endian, i1 in bits or bytes. An invalid id
 // if their number is not that of `type`.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "parser/mlir/dense_parser.h"
+#include "parser/mlir/parser.h"
 
 namespace hlokit::mlir {
 
@@ -67,7 +68,8 @@ NodeId NodeParser::Run(size_t base, size_t values, size_t ints, Step step, Goal 
       continue;
     }
     if (step == Step::kMore) {
-      in_.Error(DiagnosticKind::kTooDeep, in_.Next(), StrCat("nested deeper than ", limits_.max_nesting));
+      in_.Error(DiagnosticKind::kTooDeep, in_.Next(),
+                StrCat("types and attributes are ", NestingMessage(limits_.max_nesting, limits_.have_flags)));
     }
     frames_.resize(base);
     values_.resize(values);
@@ -239,7 +241,7 @@ NodeParser::Step NodeParser::Accept(Goal* goal, NodeId* value) {
       const Cursor body({in_.at(), end - begin}, in_.sink(), begin);
       in_.Seek(after);
       frames_.pop_back();
-      *value = ParseDenseElements(body, *value, &literal_budget_, &nodes_);
+      *value = ParseDenseElements(body, *value, &literal_bytes_, &nodes_);
       return value->valid() ? Step::kValue : Step::kError;
     }
     case FrameKind::kDenseResource: {

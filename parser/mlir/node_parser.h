@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "parser/core/byte_limit.h"
 #include "parser/core/text_cache.h"
 #include "parser/mlir/cursor.h"
 #include "parser/mlir/node.h"
@@ -23,12 +24,20 @@ struct NamedNode {
 struct NodeLimits {
   int64_t max_nesting = 1 << 20;
   int64_t max_literal_bytes = int64_t{1} << 32;
+  bool have_flags = false;             // of tools: --max-nesting, --max-literal-bytes
+  ByteLimit* literal_bytes = nullptr;  // if it is not null, instead of max_literal_bytes
 };
 
 class NodeParser {
  public:
   NodeParser(Cursor* in, NodeTable* nodes, const NodeLimits& limits)
-      : in_(*in), nodes_(*nodes), limits_(limits), literal_budget_(limits.max_literal_bytes) {}
+      : in_(*in),
+        nodes_(*nodes),
+        limits_(limits),
+        own_literal_bytes_(limits.max_literal_bytes, limits.have_flags ? "--max-literal-bytes" : ""),
+        literal_bytes_(limits.literal_bytes != nullptr ? *limits.literal_bytes : own_literal_bytes_) {}
+  NodeParser(const NodeParser&) = delete;
+  NodeParser& operator=(const NodeParser&) = delete;
 
   // Each reports an error and returns an invalid id, or false.
   NodeId ParseType();
@@ -125,7 +134,8 @@ class NodeParser {
   Cursor& in_;
   NodeTable& nodes_;
   const NodeLimits limits_;
-  int64_t literal_budget_;
+  ByteLimit own_literal_bytes_;
+  ByteLimit& literal_bytes_;
   // The end of a list without `?`: those inside of it, of fields in fields, are not searched again.
   const char* no_unknown_size_before_ = nullptr;
   std::vector<Frame> frames_;

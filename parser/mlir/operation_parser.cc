@@ -40,7 +40,7 @@ std::string NearestOperation(std::string_view name) {
 OperationParser::Flow OperationParser::StartOperation() {
   if (static_cast<int64_t>(ops_.size()) >= options_.max_nesting ||
       static_cast<int64_t>(m_.operations.size()) >= options_.max_operations) {
-    in_.Error(DiagnosticKind::kTooDeep, in_.Next(), "too many operations, or nested too deeply");
+    in_.Error(DiagnosticKind::kTooDeep, in_.Next(), LimitMessage(ops_.size(), options_));
     return Flow::kError;
   }
   ops_.push_back({});

@@ -23,7 +23,7 @@ class OperationParser {
                   DiagnosticSink* sink)
       : in_(text, sink, base),
         m_(*module),
-        nodes_(&in_, &module->nodes, {options.max_nesting, options.max_literal_bytes}),
+        nodes_(&in_, &module->nodes, {options.max_nesting, options.max_literal_bytes, /*have_flags=*/true}),
         options_(options),
         tree_budget_(int64_t{kMaxTreeSize} + kTreeSizeOfByte * static_cast<int64_t>(text.size())),
         names_by_row_(AllDefinitions().size()) {}

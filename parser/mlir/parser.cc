@@ -7,9 +7,22 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "ir/core/str_cat.h"
 #include "parser/mlir/operation_parser.h"
 
 namespace hlokit::mlir {
+
+std::string NestingMessage(int64_t max_nesting, bool has_flag) {
+  return StrCat("nested deeper than the limit of ", max_nesting,
+                has_flag && max_nesting < kMaxNesting ? " (--max-nesting)" : "");
+}
+
+std::string LimitMessage(size_t depth, const MlirOptions& options) {
+  if (static_cast<int64_t>(depth) >= options.max_nesting) {
+    return StrCat("operations are ", NestingMessage(options.max_nesting, /*has_flag=*/true));
+  }
+  return StrCat("the program has more operations than the limit of ", options.max_operations, " (--max-instructions)");
+}
 
 std::unique_ptr<Module> ParseMlir(std::shared_ptr<const SourceBuffer> source, std::string_view text,
                                   const MlirOptions& options, DiagnosticSink* sink) {

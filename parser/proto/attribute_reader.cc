@@ -364,8 +364,7 @@ AttributeReader::Payload AttributeReader::ReadOne(const xla::HloInstructionProto
       if (!proto.has_literal()) return absent;
       const absl::StatusOr<Shape> shape = ReadShape(proto.literal().shape(), &context());
       if (!shape.ok()) return shape.status();
-      const absl::StatusOr<LiteralId> literal =
-          ReadConstant(proto.literal(), *shape, &context(), scope_.literal_bytes_left);
+      const absl::StatusOr<LiteralId> literal = ReadConstant(proto.literal(), *shape, &context(), scope_.literal_bytes);
       if (!literal.ok()) return literal.status();
       return std::optional<uint32_t>(literal->value);
     }

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ir/graph/module.h"
+#include "parser/core/byte_limit.h"
 #include "parser/proto/hlo.pb.h"
 #include "parser/proto/sharding_proto.h"
 
@@ -24,7 +25,7 @@ class AttributeReader {
     const xla::HloModuleProto* proto = nullptr;
     std::function<absl::StatusOr<ComputationId>(int64_t)> computation;  // by the number in the message
     ReadMetadataFn metadata;
-    int64_t* literal_bytes_left = nullptr;
+    ByteLimit* literal_bytes = nullptr;
   };
 
   AttributeReader(Module* module, Scope scope) : module_(*module), scope_(std::move(scope)) {}

@@ -205,14 +205,13 @@ void ReadElements(const char* data, Shape shape, std::byte* row_major) {
   NormalizeElements(shape.element_type(), row_major, shape.element_count() * BytesOf(shape.element_type()));
 }
 
-// Returns the bytes of an array; an error if there are more than `*bytes_left`, which they are taken from.
-absl::StatusOr<int64_t> TakeBytes(Shape array, int64_t* bytes_left) {
+// Returns the bytes of an array; an error if `limit` has not as many, from which they are taken.
+absl::StatusOr<int64_t> TakeBytes(Shape array, ByteLimit* limit) {
   const int64_t bytes = LiteralBytes(array);
   if (bytes < 0) return absl::InvalidArgumentError("literal: the shape has no size");
-  if (bytes > *bytes_left) {
-    return absl::ResourceExhaustedError("literal: the values have more bytes than the limit (--max-literal-bytes)");
+  if (!limit->Take(static_cast<uint64_t>(bytes))) {
+    return absl::ResourceExhaustedError(StrCat("literal: ", limit->Message()));
   }
-  *bytes_left -= bytes;
   return bytes;
 }
 
@@ -325,12 +324,12 @@ absl::Status WriteLiteral(const Context& context, LiteralId literal, Shape shape
   return absl::OkStatus();
 }
 
-absl::StatusOr<Literal> ReadLiteral(const xla::LiteralProto& proto, Context* context, int64_t* bytes_left) {
+absl::StatusOr<Literal> ReadLiteral(const xla::LiteralProto& proto, Context* context, ByteLimit* limit) {
   absl::StatusOr<Shape> shape = LiteralShape(proto, context);
   if (!shape.ok()) return shape.status();
   const auto leaf = [&](const xla::LiteralProto& p, Shape s) -> absl::StatusOr<Literal> {
     if (!s.IsArray()) return Literal::Tuple(s, {});
-    absl::StatusOr<int64_t> bytes = TakeBytes(s, bytes_left);
+    absl::StatusOr<int64_t> bytes = TakeBytes(s, limit);
     if (!bytes.ok()) return bytes.status();
     absl::StatusOr<const char*> data = ElementsOf(p, s, *bytes);
     if (!data.ok()) return data.status();
@@ -348,7 +347,7 @@ absl::StatusOr<Literal> ReadLiteral(const xla::LiteralProto& proto, Context* con
 }
 
 absl::StatusOr<LiteralId> ReadConstant(const xla::LiteralProto& proto, Shape shape, Context* context,
-                                       int64_t* bytes_left) {
+                                       ByteLimit* limit) {
   absl::StatusOr<Shape> own = LiteralShape(proto, context);
   if (!own.ok()) return own.status();
   if (!Compatible(*own, shape)) {
@@ -362,7 +361,7 @@ absl::StatusOr<LiteralId> ReadConstant(const xla::LiteralProto& proto, Shape sha
   const auto leaf = [&](const xla::LiteralProto& p, Shape s) -> absl::StatusOr<LiteralId> {
     const Shape stored = stored_leaves[next_leaf++];
     if (!s.IsArray()) return context->literals.AddArray(stored, nullptr, 0);
-    absl::StatusOr<int64_t> bytes = TakeBytes(s, bytes_left);
+    absl::StatusOr<int64_t> bytes = TakeBytes(s, limit);
     if (!bytes.ok()) return bytes.status();
     absl::StatusOr<const char*> data = ElementsOf(p, s, *bytes);
     if (!data.ok()) return data.status();
@@ -382,7 +381,7 @@ absl::StatusOr<LiteralId> ReadConstant(const xla::LiteralProto& proto, Shape sha
   });
 }
 
-absl::StatusOr<Literal> ReadRawLiteral(std::string_view bytes, Context* context, int64_t* bytes_left) {
+absl::StatusOr<Literal> ReadRawLiteral(std::string_view bytes, Context* context, ByteLimit* limit) {
   const auto cut = [] { return absl::InvalidArgumentError("raw literal: the file ends before the value does"); };
   constexpr size_t kHead = sizeof(uint64_t);
   if (bytes.size() < kHead) return cut();
@@ -415,7 +414,7 @@ absl::StatusOr<Literal> ReadRawLiteral(std::string_view bytes, Context* context,
     }
     if (!at.shape.IsArray())
       return absl::InvalidArgumentError("raw literal: tokens and opaque values have no such form");
-    const absl::StatusOr<int64_t> size = TakeBytes(at.shape, bytes_left);
+    const absl::StatusOr<int64_t> size = TakeBytes(at.shape, limit);
     if (!size.ok()) return size.status();
     if (at.shape.has_dynamic_dims()) {
       const size_t sizes = static_cast<size_t>(at.shape.rank()) * sizeof(int32_t);

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "ir/graph/context.h"
 #include "ir/types/literal.h"
+#include "parser/core/byte_limit.h"
 #include "parser/proto/shape_proto.h"
 #include "parser/proto/xla_data.pb.h"
 
@@ -23,16 +24,15 @@ absl::Status WriteLiteral(const Literal& literal, Shape shape, ShapeWriter* shap
 absl::Status WriteLiteral(const Context& context, LiteralId literal, Shape shape, ShapeWriter* shapes,
                           xla::LiteralProto* out);
 
-// Reads a value. `*bytes_left` is reduced by its bytes; ResourceExhausted if they are more. `dynamic_sizes` are
+// Reads a value. Its bytes are taken from `limit`; ResourceExhausted if it has not as many. `dynamic_sizes` are
 // dropped: the elements are those of the bounds. An array without elements, though its shape has some, is elided.
-absl::StatusOr<Literal> ReadLiteral(const xla::LiteralProto& proto, Context* context, int64_t* bytes_left);
+absl::StatusOr<Literal> ReadLiteral(const xla::LiteralProto& proto, Context* context, ByteLimit* limit);
 // Reads a constant of `shape`, an array or a tuple of these, which must be compatible with the literal's.
-absl::StatusOr<LiteralId> ReadConstant(const xla::LiteralProto& proto, Shape shape, Context* context,
-                                       int64_t* bytes_left);
+absl::StatusOr<LiteralId> ReadConstant(const xla::LiteralProto& proto, Shape shape, Context* context, ByteLimit* limit);
 
 // The raw form of a value: the length of a ShapeProto in 8 bytes, the ShapeProto, and for each array the sizes of its
 // dimensions, if one is dynamic, and its elements, those below a byte packed. Tokens have no such form.
-absl::StatusOr<Literal> ReadRawLiteral(std::string_view bytes, Context* context, int64_t* bytes_left);
+absl::StatusOr<Literal> ReadRawLiteral(std::string_view bytes, Context* context, ByteLimit* limit);
 absl::Status AppendRawLiteral(const Literal& literal, std::string* out);
 
 }  // namespace hlokit

@@ -45,11 +45,11 @@ class ProtoModuleReader {
         sink_(sink),
         context_(std::move(context)),
         module_(std::make_unique<Module>(context_)),
-        literal_bytes_left_(options.max_literal_bytes),
+        literal_bytes_(options.max_literal_bytes),
         rules_(module_.get(), &local_),
         frame_numbering_(ReadStackFrames(proto_.stack_frame_index(), context_.get())),
         attributes_(module_.get(), {&proto_, [this](int64_t id) { return FindComputation(id); },
-                                    [this](const xla::OpMetadata& m) { return Metadata(m); }, &literal_bytes_left_}) {}
+                                    [this](const xla::OpMetadata& m) { return Metadata(m); }, &literal_bytes_}) {}
 
   std::unique_ptr<Module> Run(const xla::HloModuleConfigProto* config, ModuleReadMap* map);
 
@@ -90,7 +90,7 @@ class ProtoModuleReader {
   DiagnosticSink local_;  // of rules_
   std::shared_ptr<Context> context_;
   std::unique_ptr<Module> module_;
-  int64_t literal_bytes_left_;
+  ByteLimit literal_bytes_;
   InstructionRules rules_;
   StackFrameNumbering frame_numbering_;
   AttributeReader attributes_;
@@ -176,7 +176,8 @@ bool ProtoModuleReader::DefineComputations() {
   }
   place_.clear();
   if (instructions > static_cast<size_t>(options_.max_instructions)) {
-    return Error(DiagnosticKind::kTooLarge, "the module has too many instructions");
+    return Error(DiagnosticKind::kTooLarge, StrCat("the module has more instructions than the limit of ",
+                                                   options_.max_instructions, " (--max-instructions)"));
   }
   module_->Reserve(instructions, instructions * 2, instructions * 2);
   context_->strings.Reserve(context_->strings.size() + instructions + instructions / 4);
@@ -263,7 +264,7 @@ bool ProtoModuleReader::ReadConstantValue(const xla::HloInstructionProto& proto,
     return true;
   }
   const absl::StatusOr<LiteralId> literal =
-      ReadConstant(proto.literal(), draft->shape, context_.get(), &literal_bytes_left_);
+      ReadConstant(proto.literal(), draft->shape, context_.get(), &literal_bytes_);
   if (!literal.ok()) {
     return Error(literal.status().code() == absl::StatusCode::kResourceExhausted ? DiagnosticKind::kTooLarge
                                                                                  : DiagnosticKind::kBadLiteral,

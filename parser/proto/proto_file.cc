@@ -96,8 +96,8 @@ const T* As(const google::protobuf::Message* message) {
 }
 
 // Reads a value whose dynamic arrays have their sizes (sized_shape.h).
-absl::StatusOr<Literal> ReadSizedLiteral(const xla::LiteralProto& proto, Context* context, int64_t* bytes_left) {
-  absl::StatusOr<Literal> value = ReadLiteral(proto, context, bytes_left);
+absl::StatusOr<Literal> ReadSizedLiteral(const xla::LiteralProto& proto, Context* context, ByteLimit* limit) {
+  absl::StatusOr<Literal> value = ReadLiteral(proto, context, limit);
   if (!value.ok() || !value->shape().has_dynamic_dims()) return value;
   std::vector<std::pair<const xla::LiteralProto*, Literal*>> open = {{&proto, &*value}};
   while (!open.empty()) {
@@ -120,10 +120,10 @@ absl::StatusOr<Literal> ReadSizedLiteral(const xla::LiteralProto& proto, Context
 }
 
 absl::StatusOr<std::vector<Literal>> ReadLiterals(const google::protobuf::RepeatedPtrField<xla::LiteralProto>& protos,
-                                                  Context* context, int64_t* bytes_left) {
+                                                  Context* context, ByteLimit* limit) {
   std::vector<Literal> values;
   for (const xla::LiteralProto& proto : protos) {
-    absl::StatusOr<Literal> value = ReadSizedLiteral(proto, context, bytes_left);
+    absl::StatusOr<Literal> value = ReadSizedLiteral(proto, context, limit);
     if (!value.ok()) {
       return absl::Status(value.status().code(),
                           StrCat("argument ", values.size(), ": ", std::string(value.status().message())));
@@ -184,15 +184,15 @@ int ProtoFile::argument_lists() const {
   return As<xla::HloUnoptimizedSnapshot>(message_)->partitions_size();
 }
 
-absl::StatusOr<std::vector<Literal>> ProtoFile::ReadArguments(int list, Context* context, int64_t max_bytes) const {
-  if (form_.message == ProtoMessage::kSnapshot) return ReadLiterals(snapshot()->arguments(), context, &max_bytes);
-  return ReadLiterals(As<xla::HloUnoptimizedSnapshot>(message_)->partitions(list).arguments(), context, &max_bytes);
+absl::StatusOr<std::vector<Literal>> ProtoFile::ReadArguments(int list, Context* context, ByteLimit* limit) const {
+  if (form_.message == ProtoMessage::kSnapshot) return ReadLiterals(snapshot()->arguments(), context, limit);
+  return ReadLiterals(As<xla::HloUnoptimizedSnapshot>(message_)->partitions(list).arguments(), context, limit);
 }
 
 bool ProtoFile::has_result() const { return snapshot() != nullptr && snapshot()->has_result(); }
 
-absl::StatusOr<Literal> ProtoFile::ReadResult(Context* context, int64_t max_bytes) const {
-  return ReadSizedLiteral(snapshot()->result(), context, &max_bytes);
+absl::StatusOr<Literal> ProtoFile::ReadResult(Context* context, ByteLimit* limit) const {
+  return ReadSizedLiteral(snapshot()->result(), context, limit);
 }
 
 std::unique_ptr<Module> ParseProtoModule(const SourceBuffer& source, std::string_view text, ProtoForm form,

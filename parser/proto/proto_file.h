@@ -16,6 +16,7 @@
 #include "ir/core/source_buffer.h"
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"
+#include "parser/core/byte_limit.h"
 #include "parser/core/foreign_parts.h"
 #include "parser/core/parser.h"
 #include "parser/proto/hlo.pb.h"
@@ -49,10 +50,10 @@ class ProtoFile {
   // The number of lists of arguments, each of one execution: of a snapshot one, of an unoptimized snapshot one for each
   // partition. 0: the file has no values.
   int argument_lists() const;
-  // A list of `max_bytes` at most. Values left out of the file are elided.
-  absl::StatusOr<std::vector<Literal>> ReadArguments(int list, Context* context, int64_t max_bytes) const;
+  // The bytes of values are taken from `limit`. Values left out of the file are elided.
+  absl::StatusOr<std::vector<Literal>> ReadArguments(int list, Context* context, ByteLimit* limit) const;
   bool has_result() const;
-  absl::StatusOr<Literal> ReadResult(Context* context, int64_t max_bytes) const;
+  absl::StatusOr<Literal> ReadResult(Context* context, ByteLimit* limit) const;
 
  private:
   explicit ProtoFile(ProtoForm form);

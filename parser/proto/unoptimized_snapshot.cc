@@ -10,12 +10,6 @@
 #include "parser/proto/wire_format.h"
 
 namespace hlokit {
-namespace {
-
-// Values are copied, not computed with: what a file has is what is allowed.
-constexpr int64_t kNoLimit = INT64_MAX;
-
-}  // namespace
 
 absl::Status ReadUnoptimizedSnapshot(std::string_view file, xla::HloUnoptimizedSnapshot* snapshot) {
   uint64_t length = 0;
@@ -32,8 +26,8 @@ absl::Status ReadUnoptimizedSnapshot(std::string_view file, xla::HloUnoptimizedS
         return absl::InvalidArgumentError(StrCat(place(), "the file ends before the value does"));
       }
       // A value has at most eight elements of a byte in a byte, so its memory is bounded by the file.
-      int64_t bytes_left = kNoLimit;
-      absl::StatusOr<Literal> value = ReadRawLiteral(rest.substr(0, d.argument_size_bytes()), &context, &bytes_left);
+      ByteLimit no_limit(INT64_MAX);
+      absl::StatusOr<Literal> value = ReadRawLiteral(rest.substr(0, d.argument_size_bytes()), &context, &no_limit);
       if (!value.ok()) {
         return absl::Status(value.status().code(), StrCat(place(), std::string(value.status().message())));
       }
@@ -54,8 +48,8 @@ absl::StatusOr<std::string> WriteUnoptimizedSnapshot(const xla::HloUnoptimizedSn
   Context context;
   for (xla::HloInputs& inputs : *head.mutable_partitions()) {
     for (const xla::LiteralProto& argument : inputs.arguments()) {
-      int64_t bytes_left = kNoLimit;
-      absl::StatusOr<Literal> value = ReadLiteral(argument, &context, &bytes_left);
+      ByteLimit no_limit(INT64_MAX);
+      absl::StatusOr<Literal> value = ReadLiteral(argument, &context, &no_limit);
       if (!value.ok()) return value.status();
       const size_t begin = values.size();
       if (absl::Status status = AppendRawLiteral(*value, &values); !status.ok()) return status;

@@ -15,8 +15,8 @@ using mlir::NodeKind;
 
 absl::StatusOr<LiteralId> Converter::AddLiteral(Shape shape, mlir::Blob blob) {
   if (static_cast<uint64_t>(literal_budget_) < blob.size) {
-    return absl::InvalidArgumentError(
-        StrCat("is a constant with which all together have more than ", options_.max_literal_bytes, " bytes"));
+    return absl::InvalidArgumentError(StrCat("is a constant with which all together have more than ",
+                                             options_.max_literal_bytes, " bytes, the limit (--max-literal-bytes)"));
   }
   literal_budget_ -= static_cast<int64_t>(blob.size);
   return context().literals.AddArray(shape, blob.data, blob.size);

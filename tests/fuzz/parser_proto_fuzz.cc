@@ -30,7 +30,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   if (parts->file->argument_lists() > 0) {
-    parts->file->ReadArguments(0, &module->context(), options.max_literal_bytes).status().IgnoreError();
+    ByteLimit limit(options.max_literal_bytes);
+    parts->file->ReadArguments(0, &module->context(), &limit).status().IgnoreError();
   }
   DiagnosticSink verdict;
   VerifyModule(*module, VerifierOptions(), &verdict);

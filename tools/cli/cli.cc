@@ -23,6 +23,7 @@
 #include "tools/cli/completion.h"
 #include "tools/cli/crash/out_of_memory.h"
 #include "tools/cli/dump_files.h"
+#include "tools/cli/empty_value.h"
 #include "tools/cli/help_format.h"
 #include "tools/cli/kept_messages.h"
 #include "tools/cli/number_flag.h"
@@ -37,6 +38,9 @@ std::string& ToolName() {
   static std::string* const name = new std::string("hlokit");
   return *name;
 }
+
+// Ends usage errors.
+constexpr std::string_view kMoreInformation = "\nRun with --help for more information.";
 
 std::string* kept_messages = nullptr;
 
@@ -255,15 +259,17 @@ std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<
       for (const CLI::App* command : app->get_subcommands([](const CLI::App*) { return true; })) {
         if (option == nullptr) option = command->get_option_no_throw(argument);
       }
-      const bool empty = option != nullptr && option->get_type_size() > 0 && option->get_items_expected_max() > 0;
-      arguments.push_back(empty ? argument : argument + "=");
-      if (empty) arguments.emplace_back();
+      if (option != nullptr && option->get_items_expected_max() == 0) {
+        return UsageError(app->get_name(), StrCat(EmptyValueError(*option), kMoreInformation));
+      }
+      arguments.push_back(option != nullptr ? argument : argument + "=");
+      if (option != nullptr) arguments.emplace_back();
       continue;
     }
     arguments.push_back(std::move(argument));
   }
   if (const std::string error = FindUsageError(*app, arguments); !error.empty()) {
-    return UsageError(app->get_name(), StrCat(error, "\nRun with --help for more information."));
+    return UsageError(app->get_name(), StrCat(error, kMoreInformation));
   }
   std::reverse(arguments.begin(), arguments.end());
   try {
@@ -272,19 +278,21 @@ std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<
     const std::string what = e.what();
     constexpr std::string_view kTooMany = ": At Most 1 required but received ";
     const size_t at = what.find(kTooMany);
-    return UsageError(app->get_name(),
-                      StrCat(at == std::string::npos ? what : StrCat("duplicate flag `", what.substr(0, at), "`"),
-                             "\nRun with --help for more information."));
+    return UsageError(
+        app->get_name(),
+        StrCat(at == std::string::npos ? what : StrCat("duplicate flag `", what.substr(0, at), "`"), kMoreInformation));
   } catch (const CLI::Success& e) {
     std::ostringstream text;
     app->exit(e, text, text);  // the help or the version
     return PrintText(text.str());
   } catch (const CLI::ParseError& e) {
-    return UsageError(app->get_name(), StrCat(Reworded(e.what()), "\nRun with --help for more information."));
+    return UsageError(app->get_name(), StrCat(Reworded(e.what()), kMoreInformation));
   } catch (const std::invalid_argument&) {
     // Invalid value of a flag: CLI11 does not catch the error of the conversion.
-    return UsageError(app->get_name(),
-                      "expected true or false as the value of a flag\nRun with --help for more information.");
+    return UsageError(app->get_name(), StrCat("expected true or false as the value of a flag", kMoreInformation));
+  }
+  if (const std::string error = FindEmptyValue(*app); !error.empty()) {
+    return UsageError(app->get_name(), StrCat(error, kMoreInformation));
   }
   return std::nullopt;
 }
@@ -360,6 +368,11 @@ std::string InputPart::label() const { return count > 1 ? StrCat(source->name(),
 
 std::vector<InputPart> DiagnosticReporter::Read(const std::string& path) {
   std::vector<InputPart> parts;
+  static bool read_standard_input = false;
+  if (path == "-" && std::exchange(read_standard_input, true)) {
+    ShowError("", "standard input can be read only once", kUsage);
+    return parts;
+  }
   absl::StatusOr<std::shared_ptr<const SourceBuffer>> source =
       ReadFile(path, options_.max_bytes, FileContents::kModule);
   if (!source.ok()) {

@@ -12,6 +12,8 @@
 #include "tools/cli/flags/memory_flag.h"
 #include "tools/cli/help_format.h"
 #include "tools/cli/number_flag.h"
+#include "tools/hlo_run/flag_conflicts.h"
+#include "tools/hlo_run/sweep.h"
 #include "tools/hlo_run/value_kinds.h"
 
 namespace hlokit::run {
@@ -323,8 +325,11 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   flags->simulation.names = cli::FlagNames(app);
   flags->replicas_given = app.count("--replicas") > 0;
   flags->partitions_given = app.count("--partitions") > 0;
+  flags->padding_given = app.count("--padding") > 0;
 
-  if (flags->simulation.device.empty() && flags->simulation.sweep.empty()) {
+  const bool sweeps_devices =
+      flags->simulation.sweep.starts_with("device=") && flags->path.find(kSweepPlaceholder) == std::string::npos;
+  if (flags->simulation.device.empty() && !sweeps_devices) {
     for (const CLI::Option* option : app.get_options()) {
       const std::string flag = option->get_name();
       const bool lists = flag == "--list-devices" || flag == "--print-device";
@@ -332,7 +337,10 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
       return cli::UsageError("hlo-run", StrCat(flag, " requires a simulated target: --device"));
     }
   }
-  if (const std::optional<int> exit_code = flags->engine_flags.Check("hlo-run", app, flags->engine)) return exit_code;
+  if (const std::string error = FindFlagConflict(app, *flags); !error.empty()) {
+    return cli::UsageError("hlo-run", error);
+  }
+  if (const std::optional<int> exit_code = flags->engine_flags.Check("hlo-run", flags->engine)) return exit_code;
   if (flags->engine == EngineKind::kFast) {
     if (const std::string error = interp::InstructionSetError(); !error.empty()) {
       return cli::UsageError("hlo-run", error);
@@ -367,9 +375,6 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   if (!passes.empty() && !flags->verify) return cli::UsageError("hlo-run", "--passes excludes --no-verify");
   if (!flags->isolate_passes.empty() && !flags->compare.empty()) {
     return cli::UsageError("hlo-run", "--isolate-passes excludes --compare");
-  }
-  if (!flags->isolate_json.empty() && !flags->isolate && flags->replay.empty()) {
-    return cli::UsageError("hlo-run", "--isolate-json requires --isolate or --replay");
   }
   flags->input.parse.check_shapes_after_errors = flags->verify;
   flags->input.parse.verify_stablehlo = flags->verify;

@@ -34,6 +34,7 @@ struct Flags {
   // Of a program that --partitions divides.
   bool results_by_device = false;
   interp::PaddingFill padding = interp::PaddingFill::kZero;
+  bool padding_given = false;
 
   // Arguments: at most one of these.
   std::string args;

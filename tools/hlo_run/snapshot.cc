@@ -109,7 +109,7 @@ bool ReadRecordedValues(const std::string& label, const ProtoFile& file, const M
     diagnostics->ShowError(label, message, cli::kRejected);
     return false;
   };
-  int64_t bytes_left = options.limits.max_bytes;
+  ByteLimit limit(options.limits.max_bytes, options.limits.max_bytes_flag);
   const int64_t devices = evaluator.argument_devices(), lists = file.argument_lists();
   const bool divided = parts != nullptr && lists == parts->partitions();
   if (lists != 1 && lists != devices && !divided) {
@@ -124,15 +124,12 @@ bool ReadRecordedValues(const std::string& label, const ProtoFile& file, const M
   std::vector<Literal> arguments;
   for (int64_t d = 0; d < (divided ? lists : devices); ++d) {
     absl::StatusOr<std::vector<Literal>> list =
-        file.ReadArguments(lists == 1 ? 0 : static_cast<int>(d), &module.context(), bytes_left);
+        file.ReadArguments(lists == 1 ? 0 : static_cast<int>(d), &module.context(), &limit);
     if (!list.ok()) return fail(std::string(list.status().message()));
     std::vector<Literal> leaves;
     for (Literal& value : *list) AppendLeaves(std::move(value), &leaves);
     if (const std::string fault = Fault(leaves, shapes, "argument"); !fault.empty()) return fail(fault);
-    for (Literal& leaf : leaves) {
-      bytes_left -= static_cast<int64_t>(leaf.size_bytes());
-      arguments.push_back(std::move(leaf));
-    }
+    for (Literal& leaf : leaves) arguments.push_back(std::move(leaf));
   }
   if (divided) {
     absl::StatusOr<std::vector<Literal>> wholes = parts->Assemble(arguments, "argument");
@@ -141,7 +138,7 @@ bool ReadRecordedValues(const std::string& label, const ProtoFile& file, const M
   }
   values->arguments = std::move(arguments);
   if (!file.has_result() || devices != 1 || evaluator.result_devices() != 1) return true;
-  absl::StatusOr<Literal> result = file.ReadResult(&module.context(), bytes_left);
+  absl::StatusOr<Literal> result = file.ReadResult(&module.context(), &limit);
   if (!result.ok()) return fail(StrCat("result: ", std::string(result.status().message())));
   std::vector<Literal> leaves;
   AppendLeaves(*std::move(result), &leaves);

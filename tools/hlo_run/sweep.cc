@@ -283,6 +283,11 @@ std::optional<std::string> Sweep(const SimulationFlags& flags, const SweepProgra
   for (size_t at = equal + 1; at <= flags.sweep.size(); at += values.back().size() + 1) {
     values.push_back(flags.sweep.substr(at, flags.sweep.find(',', at) - at));
   }
+  if (std::find(values.begin(), values.end(), "") != values.end()) {
+    diagnostics->ShowError("--sweep", StrCat("expected a value before and after each comma, found `", flags.sweep, "`"),
+                           cli::kUsage);
+    return std::nullopt;
+  }
   const SimulateValue simulate = [&](const std::string& value, Row* row) {
     return Simulate(flags, what, value, programs, family, diagnostics, row);
   };

@@ -14,6 +14,10 @@ namespace hlokit::cli {
 std::optional<tpu::DeviceDescription> LoadDeviceDescription(const std::string& name, DiagnosticReporter* diagnostics,
                                                             std::string_view flag) {
   if (std::optional<tpu::DeviceDescription> machine = tpu::BuiltinDeviceDescription(name)) return machine;
+  if (name.empty()) {
+    diagnostics->ShowError(std::string(flag), "expected the name of a target before `:`", kUsage);
+    return std::nullopt;
+  }
   if (name.find('/') == std::string::npos && name.find('.') == std::string::npos) {
     const std::string message(tpu::NamedDevice(name).status().message());
     diagnostics->ShowError(std::string(flag), StrCat(message, ", or a file with a `.` or `/` in its name"), kUsage);

@@ -27,12 +27,9 @@ void EngineFlags::AddTo(CLI::App* app) {
       ->type_name("DIR");
 }
 
-std::optional<int> EngineFlags::Check(std::string_view tool, const CLI::App& app, interp::EngineKind engine) const {
+std::optional<int> EngineFlags::Check(std::string_view tool, interp::EngineKind engine) const {
   for (const auto& [flag, given] : {std::pair("--explain-engine", explain), {"--dump-compiled", !dump.empty()}}) {
     if (given && engine != interp::EngineKind::kFast) return UsageError(tool, StrCat(flag, " requires --engine=fast"));
-  }
-  if (app.count("--dump-compiled") > 0 && dump.empty()) {
-    return UsageError(tool, "--dump-compiled: expected a directory");
   }
   return std::nullopt;
 }

@@ -19,7 +19,7 @@ struct EngineFlags {
 
   void AddTo(CLI::App* app);
   // Returns the exit code of a usage error, or nullopt.
-  std::optional<int> Check(std::string_view tool, const CLI::App& app, interp::EngineKind engine) const;
+  std::optional<int> Check(std::string_view tool, interp::EngineKind engine) const;
   bool wanted() const { return explain || !dump.empty(); }
 };
 

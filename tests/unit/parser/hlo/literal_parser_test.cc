@@ -331,7 +331,7 @@ TEST_F(LiteralParserTest, Limits) {
   std::string text = "{0";
   for (int i = 1; i < 300; ++i) StrAppend(&text, ",", i);
   text += "}";
-  EXPECT_EQ(Parse(S32({300}), text, limits), "too-large 915+3: literal of s32[300] exceeds the limit on literal bytes");
+  EXPECT_EQ(Parse(S32({300}), text, limits), "too-large 915+3: literal of s32[300] has more bytes than the limit of 1024");
   // All leaves of a tuple together.
   const Shape leaf = S32({200});
   std::string ones = "{1";
