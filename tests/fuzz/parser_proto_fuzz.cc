@@ -9,6 +9,7 @@
 
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
+#include "parser/core/byte_limit.h"
 #include "parser/core/parser.h"
 #include "parser/proto/proto_file.h"
 

@@ -6,6 +6,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/types/sized_shape.h"
+#include "parser/core/byte_limit.h"
 #include "parser/core/module_formats.h"
 #include "parser/proto/literal_proto.h"
 #include "parser/proto/module_writer.h"
