@@ -331,7 +331,8 @@ TEST_F(LiteralParserTest, Limits) {
   std::string text = "{0";
   for (int i = 1; i < 300; ++i) StrAppend(&text, ",", i);
   text += "}";
-  EXPECT_EQ(Parse(S32({300}), text, limits), "too-large 915+3: literal of s32[300] has more bytes than the limit of 1024");
+  EXPECT_EQ(Parse(S32({300}), text, limits),
+            "too-large 915+3: literal of s32[300] has more bytes than the limit of 1024");
   // All leaves of a tuple together.
   const Shape leaf = S32({200});
   std::string ones = "{1";
@@ -341,7 +342,7 @@ TEST_F(LiteralParserTest, Limits) {
   EXPECT_EQ(Parse(pair, StrCat("(", ones, ",", ones, ")"), limits).substr(0, 9), "too-large");
   // All literals with one budget together.
   LiteralBudget budget;
-  budget.bytes = 1000;
+  budget.bytes = ByteLimit(1000);
   limits.budget = &budget;
   EXPECT_EQ(Parse(leaf, ones, limits).substr(0, 4), "{1, ");
   EXPECT_EQ(Parse(leaf, ones, limits).substr(0, 9), "too-large");
