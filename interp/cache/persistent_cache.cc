@@ -153,11 +153,24 @@ std::optional<std::string_view> DecodeEntry(std::string_view entry, const Compil
   return rest.substr(0, header.program_size);
 }
 
+namespace {
+
+// What follows from an error, in its warning.
+constexpr std::string_view kNothing = "; nothing is read from it or kept in it";
+constexpr std::string_view kCompiled = "; it is compiled again";
+constexpr std::string_view kNotKept = "; what was compiled is not kept";
+
+absl::Status Followed(const absl::Status& status, std::string_view by) {
+  return status.ok() ? status : absl::Status(status.code(), StrCat(std::string(status.message()), by));
+}
+
+}  // namespace
+
 PersistentCache::PersistentCache(const PersistentCacheOptions& options, Metrics* metrics)
     : options_(options), metrics_(metrics) {
   const absl::StatusOr<StoreUrl> url = ParseStoreUrl(options_.location);
   if (!url.ok()) {
-    WarnOf(url.status());
+    WarnOf(Followed(url.status(), kNothing));
     return;
   }
   remote_counter_ = CounterOf(url->kind);
@@ -165,12 +178,12 @@ PersistentCache::PersistentCache(const PersistentCacheOptions& options, Metrics*
     auto directory = std::make_unique<DirectoryStore>(*url);
     directory_ = directory.get();
     store_ = std::move(directory);
-    if (!options_.read_only) WarnOf(directory_->Create());
+    if (!options_.read_only) WarnOf(Followed(directory_->Create(), kNothing));
     return;
   }
   absl::StatusOr<std::unique_ptr<ByteStore>> store = ByteStore::Open(*url, StoreOptions::ForCache());
   if (!store.ok()) {
-    Warn(StrCat(ToString(*url), ": ", std::string(store.status().message())), options_.quiet);
+    Warn(StrCat(ToString(*url), ": ", std::string(store.status().message()), kNothing), options_.quiet);
     return;
   }
   store_ = std::make_unique<GuardedStore>(*std::move(store));
@@ -192,7 +205,7 @@ void PersistentCache::Warn(std::string text, bool quiet) {
   if (!warning_.empty()) return;
   warning_ = StrCat(options_.name, ": ", text);
   if (quiet) return;
-  std::fprintf(stderr, "%s\n", warning_.c_str());
+  std::fprintf(stderr, "hlokit: warning: %s\n", warning_.c_str());
 }
 
 void PersistentCache::WarnOf(const absl::Status& status) {
@@ -234,7 +247,7 @@ std::optional<SerializedExecutable> PersistentCache::Get(
   if (!entry.ok()) {
     const bool missing = absl::IsNotFound(entry.status());
     CountRemote(missing ? "Miss" : absl::IsCancelled(entry.status()) ? "Skipped" : "Error");
-    if (!missing) WarnOf(entry.status());
+    if (!missing) WarnOf(Followed(entry.status(), kCompiled));
     metrics_->Add("PersistentCacheMiss");
     return std::nullopt;
   }
@@ -244,8 +257,9 @@ std::optional<SerializedExecutable> PersistentCache::Get(
     metrics_->Add("PersistentCacheDeserializeFailure");
     metrics_->Add("PersistentCacheMiss");
     CountRemote("Miss");
-    Warn(StrCat(store_->AddressOf(name), program ? StrCat(" is not used: ", std::string(checked.message()))
-                                                 : " is corrupt or not a cache entry"),
+    Warn(StrCat(store_->AddressOf(name),
+                program ? StrCat(" is not used: ", std::string(checked.message())) : " is corrupt or not a cache entry",
+                kCompiled),
          options_.quiet);
     if (!options_.read_only) (void)store_->Remove(name);
     return std::nullopt;
@@ -366,7 +380,7 @@ void PersistentCache::Put(const CompilationCacheKey& key, std::string_view progr
   const std::string entry = EncodeEntry(key, program);
   if (const absl::Status status = store_->Put(StoreKeyOf(key), entry); !status.ok()) {
     CountRemote(absl::IsCancelled(status) ? "Skipped" : "Error");
-    return WarnOf(status);
+    return WarnOf(Followed(status, kNotKept));
   }
   if (directory_ != nullptr && IsEvictionDue(StoreKeyOf(key), entry.size())) directory_->Evict(options_.max_bytes);
 }

@@ -39,11 +39,20 @@ std::vector<std::string_view> OpcodeNames() {
   return names;
 }
 
+// Returns "2 operands", "1 to 3 operands", "at least 1 operand", "no operands".
+std::string OperandsOf(const OpcodeInfo& info) {
+  const auto operands = [](int count) { return StrCat(count, count == 1 ? " operand" : " operands"); };
+  if (info.max_operands == kVariadic) return StrCat("at least ", operands(info.min_operands));
+  if (info.max_operands == 0) return "no operands";
+  if (info.min_operands == info.max_operands) return operands(info.max_operands);
+  return StrCat(static_cast<int>(info.min_operands), " to ", operands(info.max_operands));
+}
+
 }  // namespace
 
 class PatternParser {
  public:
-  PatternParser(std::string_view text, DiagnosticSink* sink) : lexer_(text, sink) {}
+  PatternParser(std::string_view text, DiagnosticSink* sink) : sink_(*sink), lexer_(text, sink) {}
 
   std::optional<Pattern> Parse() {
     bool ok = Element();
@@ -97,18 +106,12 @@ class PatternParser {
 
   bool FirstOperand() {
     opened_ = false;
-    if (lexer_.TakeIf(")")) {
-      Close();
-      return true;
-    }
+    if (lexer_.TakeIf(")")) return Close();
     return lexer_.TakeIf("...") ? MoreOperands() : Element();
   }
 
   bool AfterOperand() {
-    if (lexer_.TakeIf(")")) {
-      Close();
-      return true;
-    }
+    if (lexer_.TakeIf(")")) return Close();
     if (!lexer_.TakeIf(",")) return lexer_.Error(StrCat("expected `,` or `)`, found ", lexer_.DescribeToken()));
     return lexer_.TakeIf("...") ? MoreOperands() : Element();
   }
@@ -116,8 +119,7 @@ class PatternParser {
   bool MoreOperands() {
     pattern_.nodes_[open_.back().node].more_operands = true;
     if (!lexer_.TakeIf(")")) return lexer_.Error(StrCat("expected `)` after `...`, found ", lexer_.DescribeToken()));
-    Close();
-    return true;
+    return Close();
   }
 
   bool Instruction(Pattern::Node* node, bool* opens) {
@@ -177,7 +179,7 @@ class PatternParser {
     }
   }
 
-  void Close() {
+  bool Close() {
     Frame frame = std::move(open_.back());
     open_.pop_back();
     Pattern::Node& node = pattern_.nodes_[frame.node];
@@ -185,8 +187,30 @@ class PatternParser {
     node.count = static_cast<uint32_t>(frame.operands.size());
     pattern_.operands_.insert(pattern_.operands_.end(), frame.operands.begin(), frame.operands.end());
     Complete(frame.node);
+    return CheckOperandCount(node);
   }
 
+  // An instruction that no module has would be found nowhere.
+  bool CheckOperandCount(const Pattern::Node& node) {
+    const Pattern::OpcodeSet& set = pattern_.opcode_sets_[node.opcodes];
+    const OpcodeInfo* only = nullptr;
+    for (size_t k = 0; k < kOpcodeCount; ++k) {
+      if (!set[k]) continue;
+      const OpcodeInfo& info = InfoOf(static_cast<Opcode>(k));
+      const bool few = static_cast<int64_t>(node.count) < info.min_operands && !node.more_operands;
+      const bool many = info.max_operands != kVariadic && static_cast<int64_t>(node.count) > info.max_operands;
+      if (!few && !many) return true;
+      only = &info;
+    }
+    const std::string given = StrCat(node.count, node.more_operands ? " or more" : "");
+    sink_.Error(DiagnosticKind::kUnexpectedToken, node.range,
+                set.count() == 1 ? StrCat(only->text, " takes ", OperandsOf(*only), ", not ", given)
+                                 : StrCat("none of these opcodes takes ", given, " operands"),
+                "without parentheses the operands may be any; `...` is any further ones, as in concatenate(%x, ...)");
+    return false;
+  }
+
+  DiagnosticSink& sink_;
   QueryLexer lexer_;
   Pattern pattern_;
   std::vector<Frame> open_;

@@ -241,10 +241,19 @@ py::object LiteralToPython(std::shared_ptr<Context> context, Literal literal, Ar
   return result;
 }
 
+// Returns whether elements of a masked array of NumPy are masked, under which there is no data.
+bool HasMaskedElements(py::handle value) {
+  return py::isinstance<py::array>(value) && py::hasattr(value, "mask") &&
+         py::module_::import("numpy").attr("ma").attr("is_masked")(value).cast<bool>();
+}
+
 GivenArray ArrayFromPython(py::handle value, const std::string& what) {
   if (py::isinstance<ArrayValue>(value)) {
     const auto& array = value.cast<const ArrayValue&>();
     return {ToNumpy(array), array.shape.element_type()};
+  }
+  if (HasMaskedElements(value)) {
+    throw py::value_error(StrCat(what, ": elements of the array are masked; its method filled() gives them values"));
   }
   const bool numpy = py::isinstance<py::array>(value);
   std::string why;

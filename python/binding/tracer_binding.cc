@@ -15,6 +15,7 @@
 #include "interp/compiled/code/code_store.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/printer.h"
+#include "passes/core/pipeline.h"
 #include "python/binding/bindings.h"
 #include "python/binding/handles.h"
 #include "python/binding/interrupt.h"
@@ -59,6 +60,9 @@ TracerPtr NewSession(int devices, const std::string& pipeline, bool debug, bool 
   const std::optional<interp::EngineKind> kind = interp::EngineKindOf(engine);
   if (!kind) throw py::value_error(StrCat("engine: \"", engine, "\" is none of exact, fast and reference"));
   if (num_threads < 0 || num_threads > 1024) throw py::value_error("num_threads: expected 0 to 1024");
+  if (absl::StatusOr<Pipeline> parsed = Pipeline::Parse(pipeline); !parsed.ok()) {
+    throw py::value_error(StrCat("pipeline: ", std::string(parsed.status().message())));
+  }
   options.client.engine = *kind;
   if (*kind == interp::EngineKind::kFast) interp::compiled::UseCodeStoreOfEnvironment();
   options.client.evaluator.num_threads = num_threads;

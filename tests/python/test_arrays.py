@@ -136,6 +136,18 @@ def test_wrong_arrays():
         hlokit.Array(np.zeros(2, np.float64), "s32")
 
 
+def test_masked_elements_have_no_values():
+    data = np.arange(4, dtype="f4")
+    copy, masked = program("f32"), np.ma.masked_array(data, [True, False, False, False])
+    for take in (copy.run_on, lambda array: hlokit.Array(array, "f32"), lambda array: hlokit.Executable(copy)(array)):
+        with pytest.raises(ValueError, match="elements of the array are masked; its method filled"):
+            take(masked)
+    for array in (masked.filled(7), np.ma.masked_array(data, [False] * 4), np.ma.masked_array(data)):
+        assert copy.run_on(array).tolist() == np.asarray(array).tolist()
+    fields = np.zeros(4, dtype=[("mask", "f4")])["mask"]
+    assert copy.run_on(fields).tolist() == [0.0] * 4
+
+
 def test_constants_of_any_type():
     m = hlokit.module()
     b = hlokit.Builder(m.entry)

@@ -466,6 +466,17 @@ def test_programs_run_on_the_chosen_engine():
         ht.configure(engine="quick")
 
 
+@pytest.mark.parametrize("pipeline, problem", [("foo", "unknown pass `foo`"), ("cse,,dce", "expected a pass after `cse,`")])
+def test_a_pipeline_that_does_not_exist_is_an_error_at_once(pipeline, problem):
+    with pytest.raises(ValueError, match=f"pipeline: .*{problem}"):
+        ht.configure(pipeline=pipeline)
+    with pytest.raises(ValueError, match=problem), ht.trace(pipeline=pipeline):
+        pass
+    for valid in ("", "cse,dce", "default", "cpu"):
+        ht.configure(pipeline=valid)
+        assert (on_device(torch.ones(2)) * 3).cpu().tolist() == [3.0, 3.0]
+
+
 def test_results_do_not_depend_on_the_number_of_threads():
     x = torch.sin(torch.arange(65536.0)).reshape(256, 256)
     values = []

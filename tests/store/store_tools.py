@@ -82,7 +82,7 @@ class Result:
         return int(lines[lines.index(name) + 1].split(":")[1]) if name in lines else 0
 
     def warnings(self):
-        return [line for line in self.err.splitlines() if line.startswith("program cache: ")]
+        return [line for line in self.err.splitlines() if line.startswith("hlokit: warning: program cache: ")]
 
 
 def round_trip(tools, cache, counter, env=None):

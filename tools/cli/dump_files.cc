@@ -29,6 +29,16 @@ struct SuffixRow {
 constexpr SuffixRow kNames[] = {
     {"buffer-assignment.txt", Kind::kBufferAssignment, "buffer assignment"},
     {"buffer_assignment.txt", Kind::kBufferAssignment, "buffer assignment"},
+    {"buffer-assignment-values.txt", Kind::kOther, "values of the buffer assignment"},
+    {"live-range.txt", Kind::kOther, "live ranges"},
+    {"compile_options.pb", Kind::kOther, "compile options"},
+    {"compile_options.txt", Kind::kOther, "compile options"},
+    {"compile_options.pbtxt", Kind::kOther, "compile options"},
+    {"compile_options.textproto", Kind::kOther, "compile options"},
+    {"topology.pb", Kind::kOther, "topology"},
+    {"topology.txt", Kind::kOther, "topology"},
+    {"topology.pbtxt", Kind::kOther, "topology"},
+    {"topology.textproto", Kind::kOther, "topology"},
     {"thunk_sequence.txt", Kind::kThunkSequence, "thunk sequence"},
     {"thunk-sequence.txt", Kind::kThunkSequence, "thunk sequence"},
     {"metadata.textproto", Kind::kPassTimes, "pass times"},
@@ -115,6 +125,9 @@ void Classify(DumpFile* file) {
   };
   for (const SuffixRow& row : kNames) {
     if (rest.ends_with(row.suffix)) return set(row.kind, row.description);
+  }
+  if (rest.ends_with(".pb") && rest.find(".snapshot.") != std::string_view::npos) {  // .snapshot.HASH.pb
+    return set(Kind::kSnapshot, "snapshot");
   }
   if (rest.ends_with(".mlir")) {
     file->stage = std::string(rest.substr(0, rest.size() - 5));

@@ -18,6 +18,7 @@
 #include "passes/target/fused_collectives.h"
 #include "tools/hlo_inspect/quantities.h"
 #include "tools/hlo_inspect/query.h"
+#include "tools/hlo_inspect/whole_program.h"
 
 namespace hlokit::cli {
 namespace {
@@ -115,6 +116,7 @@ void Write(const InspectFlags& flags, const InputPart& part, const Module& modul
   }
   if (flags.json) {
     BeginModule(part, module, json);
+    WriteWholeProgramMember(module, json);
     json->Key("collectives").BeginArray();
     for (const CollectiveRow& row : rows) {
       json->BeginObject().Member("kind", row.kind).Member("groups", row.groups).Member("bytes", row.bytes);
@@ -144,6 +146,7 @@ void Write(const InspectFlags& flags, const InputPart& part, const Module& modul
     *out << part.label() << ":" << lines.Of(row.instruction) << ": " << row.instruction.name() << "  " << row.kind
          << "  " << HumanBytes(row.bytes) << "  groups " << (groups.empty() ? "{}" : groups) << "  " << overlap << "\n";
   }
+  WriteUnpartitionedNote(module, out);
   *out << absl::StrFormat("%7s %7s %11s %12s  %s\n", "count", "async", "overlapped", "bytes", "kind");
   for (const auto& [kind, total] : totals) {
     *out << absl::StrFormat("%7d %7d %11d %12s  %s\n", total.count, total.async, total.overlapped,

@@ -57,16 +57,6 @@ bool OfOnePass(const DumpFile& from, const DumpFile& to) {
   return from.next == to.pass || (from.next == "pipeline-end" && to.pass == "pipeline-start");
 }
 
-// Returns false for MLIR of other dialects, in which a compiler dumps kernels.
-bool IsStablehlo(std::string_view text) {
-  if (!LooksLikeStablehlo(text)) return false;
-  if (text.starts_with("ML\xefR")) return true;
-  for (std::string_view word : {"stablehlo.", "mhlo.", "@main"}) {
-    if (text.find(word) != std::string_view::npos) return true;
-  }
-  return false;
-}
-
 struct ReadModule {
   std::unique_ptr<Module> module;
   std::shared_ptr<const SourceBuffer> source;
@@ -91,7 +81,7 @@ class StageReader {
   bool Add(const DumpFile& file) {
     const std::vector<InputPart> parts = diagnostics_.Read(file.path);
     if (parts.size() != 1) return false;
-    if (file.kind == DumpFile::Kind::kStablehlo && !IsStablehlo(parts[0].text)) return true;
+    if (file.kind == DumpFile::Kind::kStablehlo && !IsStablehloDump(parts[0].text)) return true;
     const bool equal_text =
         previous_.module != nullptr && !file.is_proto && previous_.source->text() == parts[0].source->text();
     if (equal_text) {
@@ -185,6 +175,15 @@ class StageReader {
 };
 
 }  // namespace
+
+bool IsStablehloDump(std::string_view text) {
+  if (!LooksLikeStablehlo(text)) return false;
+  if (text.starts_with("ML\xefR")) return true;
+  for (std::string_view word : {"stablehlo.", "mhlo.", "@main"}) {
+    if (text.find(word) != std::string_view::npos) return true;
+  }
+  return false;
+}
 
 std::string StageName(const DumpFile& file) {
   if (file.kind == DumpFile::Kind::kPass) return StrCat(file.pass_number, " ", file.pipeline, "/", file.pass);

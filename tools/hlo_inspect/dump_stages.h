@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "passes/diff/diff_text.h"
@@ -55,6 +56,9 @@ struct StageOptions {
 
 // Returns the name of a stage for people.
 std::string StageName(const DumpFile& file);
+
+// Returns false for MLIR of other dialects, in which a compiler dumps kernels. The beginning of a text is enough.
+bool IsStablehloDump(std::string_view text);
 
 // Reads the stages among the files of one module; of a stage in several forms, the first that can be read. Two modules
 // are in memory at a time, with what they share. Errors of files are printed.

@@ -27,6 +27,14 @@ void WriteWholeProgramNote(const Module& module, TextWriter* out) {
   if (devices > 1) *out << "  not partitioned: numbers are those of all " << devices << " devices, not of one\n";
 }
 
+void WriteUnpartitionedNote(const Module& module, TextWriter* out) {
+  const int64_t devices = DevicesOfWholeProgram(module);
+  if (devices > 1) {
+    *out << "  not partitioned: partitioning for " << devices
+         << " devices adds the communication: hlo-opt --passes=spmd\n";
+  }
+}
+
 void WriteMemoryNote(const Module& module, TextWriter* out) {
   const int64_t devices = DevicesOfWholeProgram(module);
   if (devices > 1) {

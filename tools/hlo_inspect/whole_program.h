@@ -11,6 +11,8 @@ namespace hlokit::cli {
 
 // Prints a line if the module is not partitioned: its numbers are those of all devices.
 void WriteWholeProgramNote(const Module& module, TextWriter* out);
+// As above, of communication, which partitioning adds.
+void WriteUnpartitionedNote(const Module& module, TextWriter* out);
 // As above, for live bytes, which fusion changes too.
 void WriteMemoryNote(const Module& module, TextWriter* out);
 // Writes the member `whole_program_devices`: 1 if the module is partitioned.

@@ -75,7 +75,7 @@ CodeStore::CodeStore(const CodeStoreOptions& options) {
   if (!directory.ok()) {
     // Where nothing can be written, as in a container without a home, there is nothing to say.
     if (options.quiet && !absl::IsPermissionDenied(directory.status())) return;
-    std::fprintf(stderr, "hlokit: warning: compiled loops are not kept on disk: %s\n",
+    std::fprintf(stderr, "hlokit: warning: code cache: %s; compiled loops are not kept on disk\n",
                  std::string(directory.status().message()).c_str());
     return;
   }
