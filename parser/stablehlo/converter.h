@@ -401,7 +401,7 @@ class Converter {
   absl::flat_hash_map<uint32_t, ComputationId> computations_;  // of functions, by operation
   absl::flat_hash_map<uint32_t, bool> open_functions_;
   absl::flat_hash_set<uint32_t> fused_;  // computations of fusions
-  uint32_t placed_ = 0;  // the first instruction without SetSources
+  uint32_t placed_ = 0;                  // the first instruction without SetSources
   mlir::OperationId main_;
   std::vector<mlir::OperationId> uncalled_;  // functions that are converted though nothing calls them, the last first
   mlir::OperationId root_;                   // the module of main; invalid: functions without one

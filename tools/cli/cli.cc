@@ -211,7 +211,7 @@ std::string Reworded(std::string what) {
 
 int Main(int (*run)(int argc, char** argv), int argc, char** argv) {
   const std::string_view program = argc > 0 ? argv[0] : "";
-  if (argc > 0) InstallOutOfMemoryHandlers(program.substr(program.rfind('/') + 1));
+  if (argc > 0) InstallOutOfMemoryHandlers(program.substr(program.rfind('/') + 1), kInternal);
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc&) {

@@ -9,8 +9,6 @@
 #include <exception>
 #include <new>
 
-#include "tools/cli/cli.h"
-
 namespace hlokit::cli {
 namespace {
 
@@ -18,11 +16,12 @@ constexpr size_t kReserve = size_t{1} << 20;
 
 char message[128];
 size_t message_size = 0;
+int end_code = 0;
 std::terminate_handler default_terminate = nullptr;
 
 [[noreturn]] void EndOutOfMemory() {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, message, message_size);
-  _exit(kInternal);
+  _exit(end_code);
 }
 
 void OnFailedRequest() {
@@ -47,7 +46,8 @@ void OnTerminate() {
 
 }  // namespace
 
-void InstallOutOfMemoryHandlers(std::string_view tool) {
+void InstallOutOfMemoryHandlers(std::string_view tool, int exit_code) {
+  end_code = exit_code;
   constexpr std::string_view kText = ": internal error: out of memory\n";
   const size_t name_size = std::min(tool.size(), sizeof(message) - kText.size());
   std::memcpy(message, tool.data(), name_size);
