@@ -21,12 +21,12 @@
 #include "parser/core/stablehlo_program.h"
 #include "parser/files/read_file.h"
 #include "tools/cli/completion.h"
-#include "tools/cli/crash/out_of_memory.h"
 #include "tools/cli/dump_files.h"
 #include "tools/cli/empty_value.h"
 #include "tools/cli/help_format.h"
 #include "tools/cli/kept_messages.h"
 #include "tools/cli/number_flag.h"
+#include "tools/cli/out_of_memory.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/version.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/crash/out_of_memory.h"
+#include "tools/cli/out_of_memory.h"
 
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a tool that gets no memory.
-#ifndef HLOKIT_TOOLS_CLI_CRASH_OUT_OF_MEMORY_H_
-#define HLOKIT_TOOLS_CLI_CRASH_OUT_OF_MEMORY_H_
+#ifndef HLOKIT_TOOLS_CLI_OUT_OF_MEMORY_H_
+#define HLOKIT_TOOLS_CLI_OUT_OF_MEMORY_H_
 
 #include <string_view>
 
@@ -16,4 +16,4 @@ void InstallOutOfMemoryHandlers(std::string_view tool, int exit_code);
 
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_CLI_CRASH_OUT_OF_MEMORY_H_
+#endif  // HLOKIT_TOOLS_CLI_OUT_OF_MEMORY_H_
