@@ -91,8 +91,7 @@ try {
     const sections = await run('return [...app.scene.boxes.keys()].filter((node) => g.kindOf(node) === "section").map((node) => g.labelOf(node))');
     assert.ok(sections.length > 10);
     for (const label of sections) assert.match(label, /^(add|multiply|divide)(, (add|multiply|divide|tuple))*: /);
-    const texts = await drawn();
-    assert.ok(texts.some(([text]) => text.includes("jvp(Model)")) && Math.min(...texts.map(([, size]) => size)) >= 8.99);
+    assert.ok(Math.min(...(await drawn()).map(([, size]) => size)) >= 8.99);
     await open("program");
   });
   await test("boxes lie in their groups and do not overlap", async () => {

@@ -240,8 +240,7 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
     cell(FormatFixed(row.runs, 0), 10);
     cell(FormatSeconds(row.stall), 10);
     cell(ToString(row.bound), 10);
-    *out << i.name() << "  " << (ScopeOf(i).empty() ? origins.InstructionOf(i) : std::string(ScopeOf(i)))
-         << (row.on_core || row.seconds <= 0 ? "" : "  (beside the core)") << "\n";
+    *out << i.name() << "  " << (ScopeOf(i).empty() ? origins.InstructionOf(i) : std::string(ScopeOf(i))) << "\n";
   }
   if (s.rows.size() > top) *out << "... " << static_cast<int64_t>(s.rows.size() - top) << " more\n";
   if (!s.unmodeled.empty()) *out << "\nnot modeled\n";

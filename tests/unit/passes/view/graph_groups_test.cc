@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -148,49 +147,6 @@ TEST_F(GraphGroupsTest, SectionsEndWhereFewValuesAreLive) {
   Group(text + "}");
   ASSERT_LE(MaxChildren(), GraphGroups::kMaxChildren);
   for (int b = 0; b < 4; ++b) EXPECT_EQ(Around(StrCat("b", b, "k0")), Around(StrCat("b", b, "k18"))) << b;
-}
-
-TEST_F(GraphGroupsTest, LargeScopesStayOutsideOfSections) {
-  // A step: two scopes of the model, a small one, and many instructions of the optimizer without a scope.
-  std::string text = "ENTRY e {\n  x0 = f32[] parameter(0)\n";
-  int last = 0;
-  const auto add = [&](std::string_view opcode, std::string_view op_name) {
-    StrAppend(&text, "  x", last + 1, " = f32[] ", opcode, "(x", last, "), metadata={op_name=\"jit(f)/", op_name,
-              "\"}\n");
-    ++last;
-  };
-  for (int k = 0; k < 100; ++k) add("sine", "forward/sin");
-  for (int k = 0; k < 100; ++k) add("cosine", "backward/cos");
-  for (int k = 0; k < 10; ++k) add("tanh", "clip/tanh");
-  for (int k = 0; k < 2000; ++k) add(k % 3 ? "negate" : "abs", "neg");
-  Group(StrCat(text, "  ROOT r = f32[] negate(x", last, ") }"));
-  EXPECT_EQ(Around("x1"), Names{"forward"});
-  EXPECT_EQ(Around("x150"), Names{"backward"});
-  EXPECT_EQ(Around("x205").front(), "clip");
-  EXPECT_GT(Around("x205").size(), 1u);
-  EXPECT_LE(MaxChildren(), GraphGroups::kMaxChildren);
-  // The most frequent operations, then the first and the last instruction.
-  EXPECT_EQ(Around("x1500").back().rfind("negate, abs: x", 0), 0u) << Around("x1500").back();
-  EXPECT_NE(Around("x1500").back().find(" ... x"), std::string::npos);
-}
-
-TEST_F(GraphGroupsTest, ScopesOutsideOfSectionsCountAsChildren) {
-  // 39 scopes that are each more than a fortieth part of all, and a few instructions more than have room beside them.
-  for (const int others : {5, 12, 40, 60}) {
-    std::string text = "ENTRY e {\n  x0 = f32[] parameter(0)\n";
-    int last = 0;
-    for (int scope = 0; scope < 39; ++scope) {
-      for (int k = 0; k < 40; ++k, ++last) {
-        StrAppend(&text, "  x", last + 1, " = f32[] negate(x", last, "), metadata={op_name=\"s", scope, "/neg\"}\n");
-      }
-    }
-    for (int k = 0; k < others; ++k, ++last) {
-      StrAppend(&text, "  x", last + 1, " = f32[] negate(x", last, "), metadata={op_name=\"neg\"}\n");
-    }
-    Group(StrCat(text, "  ROOT r = f32[] negate(x", last, ") }"));
-    EXPECT_EQ(Around("x1"), Names{"s0"});
-    EXPECT_LE(MaxChildren(), GraphGroups::kMaxChildren) << others;
-  }
 }
 
 TEST(SplitScopesTest, SlashesInParenthesesDoNotDivide) {
