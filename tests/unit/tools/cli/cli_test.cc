@@ -59,10 +59,9 @@ TEST_F(ParseFlagsTest, DashesAndUnderscoresAreEqualInNames) {
   EXPECT_EQ(input, "a_b.hlo");
 }
 
-TEST_F(ParseFlagsTest, EmptyValue) {
-  EXPECT_EQ(Parse({"--name=", "file"}), std::nullopt);
-  EXPECT_EQ(name, "");
-  EXPECT_EQ(input, "file");
+TEST_F(ParseFlagsTest, EmptyValueIsAUsageError) {
+  const std::string text = StderrOf([&] { EXPECT_EQ(Parse({"--name=", "file"}), kUsage); });
+  EXPECT_NE(text.find("--name: expected a value, found an empty text"), std::string::npos) << text;
 }
 
 TEST_F(ParseFlagsTest, AfterTwoDashesThereAreNoFlags) {
