@@ -109,8 +109,8 @@ class PrecisionPropagation {
   // Returns true if the instruction only forwards its leaves, so that they may be narrow.
   bool ForwardsValue(Instruction i) {
     if (i.has(Attr::kSharding) || !IsFlat(i.shape())) return false;
-    if (i.opcode() == Opcode::kTuple || i.opcode() == Opcode::kGetTupleElement || i.opcode() == Opcode::kWhile)
-      return true;
+    if (i.opcode() == Opcode::kTuple || i.opcode() == Opcode::kWhile) return true;
+    if (i.opcode() == Opcode::kGetTupleElement) return !i.shape().IsTuple();  // leaves of nested tuples have no classes
     return i.opcode() == Opcode::kParameter ? IsLoopState(i) : MovesOrChooses(i);
   }
 
