@@ -264,21 +264,6 @@ TEST_F(RendezvousTest, ADeviceThatCannotRunItsProgramDoesNotHoldUpTheOthersNorCo
   for (const std::weak_ptr<Context>& m : memory) EXPECT_TRUE(m.expired());
 }
 
-TEST_F(RendezvousTest, ADeviceThatCannotPrepareItsProgramEndsTheRound) {
-  const std::shared_ptr<Executable> update = Program(kUpdate);
-  const std::string elided = absl::StrReplaceAll(
-      kUpdate,
-      {{"  new = ", "  c = f32[65536]{0} constant({...})\n  new = "}, {"subtract(w, all)", "subtract(c, all)"}});
-  const std::shared_ptr<Executable> loaded = client.DeserializeExecutable(SerializedExecutable(elided));
-  std::vector<std::shared_ptr<DeviceBuffer>> first(kDevices), second(kDevices);
-  for (int d = 0; d < kDevices; ++d) first[d] = Run(d, d == 1 ? loaded : update, {All(d, 10), All(d, 1)}, {});
-  const std::string why = Message(first[1]->Wait());
-  EXPECT_TRUE(why.find("is elided") != std::string::npos) << why;
-  EXPECT_EQ(Errors(), (std::vector<std::string>{"device 1 failed: " + why, why, "device 1 failed: " + why}));
-  for (int d = 0; d < kDevices; ++d) second[d] = Run(d, update, {All(d, 10), All(d, 1)}, {});
-  for (int d = 0; d < kDevices; ++d) EXPECT_EQ(Last(second[d]), 7);
-}
-
 TEST_F(RendezvousTest, DevicesWithDifferentProgramsMeetAtTheirCollectives) {
   const std::shared_ptr<Executable> update = Program(kUpdate), scaled = Program(kScaledUpdate);
   for (const float scale : {2.0f, 3.0f}) {  // the second time they are known
