@@ -151,16 +151,6 @@ absl::Status Executable::Prepare() {
   return PrepareLocked();
 }
 
-// The devices run the program together. With other processes or a host, which know one program, they all run this one.
-void Executable::SetCollective() {
-  collective_ = true;
-  const FingerprintTable digests(*module_);
-  key_.digest = digests.module();
-  if (options_.world == nullptr && host_io_ == nullptr) {
-    key_.collectives = CombinedProgram::CollectivesDigest(*module_, digests);
-  }
-}
-
 absl::Status Executable::PrepareLocked() {
   if (engine_ != nullptr || !status_.ok()) return status_;
   if (module_ == nullptr) {
@@ -173,14 +163,16 @@ absl::Status Executable::PrepareLocked() {
   if (assignment_) {
     options_.world = nullptr;
     if (assignment_->devices.size() > 1 && (HasCollectives(*module_) || ReadsDeviceIds(*module_))) {
-      SetCollective();
+      collective_ = true;
+      digest_ = Fingerprint(*module_);
       options_.num_replicas = assignment_->num_replicas;
       options_.num_partitions = assignment_->num_partitions;
     }
   } else if (devices_ * processes == 1 || !HasCollectives(*module_)) {
     options_.world = nullptr;
   } else {
-    SetCollective();
+    collective_ = true;
+    digest_ = Fingerprint(*module_);
     options_.num_replicas = static_cast<int64_t>(devices_ * processes);
   }
   DiagnosticSink sink;
@@ -352,14 +344,8 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
     size_t position = 0;
     bool arrived = false;  // the round has what becomes of this device
     const auto execute = [&]() -> absl::Status {
-      const absl::Status prepared = executable->Prepare();
+      if (absl::Status status = executable->Prepare(); !status.ok()) return fail(status);
       std::tie(rendezvous, position) = executable->RendezvousFor(ordinal, &rendezvous_);
-      const auto fail_together = [&](const absl::Status& status) {
-        arrived = true;
-        if (executable->collective_) rendezvous->Abort(position, executable->key_, status);
-        return fail(status);
-      };
-      if (!prepared.ok()) return fail_together(prepared);
       metrics_->Add(executable->collective_ ? "ExecuteReplicated" : "ExecuteComputation");
       timed.emplace(metrics_, executable->collective_ ? "ExecuteReplicatedTime" : "ExecuteTime");
       {
@@ -367,7 +353,11 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
         absl::Status status = begun;
         if (deferred_ != nullptr && status.ok()) status = GenerateValues(arguments->buffers());
         if (status.ok()) status = arguments->Wait(executable->collective_);
-        if (!status.ok()) return fail_together(status);
+        if (!status.ok()) {
+          arrived = true;
+          if (executable->collective_) rendezvous->Abort(position, status);
+          return fail(status);
+        }
       }
       const auto run = [&](absl::Span<const Literal* const> given,
                            interp::DonatedArguments* donation) -> absl::StatusOr<std::vector<Literal>> {
@@ -390,7 +380,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
       Rendezvous::Results computed;
       if (executable->collective_) {
         const Rendezvous::Program program = {
-            executable->key_, executable->module_.get(), run,
+            executable->digest_, executable->module_.get(), run,
             [&](absl::Span<const Module* const> programs) { return executable->Combine(programs); }};
         arrived = true;
         absl::StatusOr<Rendezvous::Results> values =
@@ -419,9 +409,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
       const bool memory = dynamic_cast<const std::bad_alloc*>(&e) != nullptr;
       const absl::Status status =
           absl::ResourceExhaustedError(StrCat("execution failed: ", memory ? "out of memory" : e.what()));
-      if (rendezvous != nullptr && executable->collective_ && !arrived) {
-        rendezvous->Abort(position, executable->key_, status);
-      }
+      if (rendezvous != nullptr && executable->collective_ && !arrived) rendezvous->Abort(position, status);
       return fail(status);
     }
   };

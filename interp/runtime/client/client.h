@@ -110,7 +110,6 @@ class Executable {
   static constexpr int64_t kMaxShortRunNs = 50'000;
 
   absl::Status PrepareLocked();
-  void SetCollective();
   void RecordRunTime(int64_t ns);
   // Makes one program of those with which the devices of this one entered a collective.
   absl::StatusOr<std::shared_ptr<CombinedProgram>> Combine(absl::Span<const Module* const> programs) const;
@@ -134,9 +133,9 @@ class Executable {
   // transfers from and to the host. Otherwise they are all devices of the client.
   std::optional<DeviceAssignment> assignment_;
   std::shared_ptr<Rendezvous> rendezvous_;
-  Rendezvous::ProgramKey key_;  // set if collective_
-  absl::Status status_;         // result of Prepare
-  std::mutex mutex_;            // serializes runs
+  Digest digest_;        // set if collective_
+  absl::Status status_;  // result of Prepare
+  std::mutex mutex_;     // serializes runs
   // Of a run; before the first one, too long.
   std::atomic<int64_t> expected_ns_{std::numeric_limits<int64_t>::max()};
 };

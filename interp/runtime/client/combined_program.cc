@@ -9,6 +9,7 @@
 #include "interp/runtime/client/first_error.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/text_writer.h"
+#include "ir/digest/fingerprint.h"
 #include "ir/text/printer.h"
 #include "parser/core/parser.h"
 
@@ -47,7 +48,8 @@ CollectiveKey KeyOf(Instruction collective, const FingerprintTable& digests) {
 }
 
 // Returns the collectives in the order of the text.
-absl::StatusOr<std::vector<CollectiveKey>> CollectivesOf(const Module& module, const FingerprintTable& digests) {
+absl::StatusOr<std::vector<CollectiveKey>> CollectivesOf(const Module& module) {
+  const FingerprintTable digests(module);
   std::vector<CollectiveKey> collectives;
   for (const Computation c : module.computations()) {
     for (const Instruction i : c.instructions()) {
@@ -75,8 +77,8 @@ absl::Status CheckSame(absl::Span<const CollectiveKey> first, size_t first_devic
   return absl::OkStatus();
 }
 
-// Appends the shape of a parameter or result as text. Returns false for a tuple.
-bool AppendShape(Shape shape, std::vector<std::string>* shapes) {
+// Returns the shapes of parameters or results as text; nothing if some are tuples.
+bool AppendShapes(Shape shape, std::vector<std::string>* shapes) {
   if (shape.IsTuple()) return false;
   shapes->push_back(ToString(shape));
   return true;
@@ -120,21 +122,6 @@ struct PartText {
   std::vector<CollectiveKey> collectives;
 };
 
-// Sets the shapes of parameters and results. Returns an error if some are tuples.
-absl::Status AppendShapes(const Module& module, PartText* part) {
-  const Computation entry = module.entry();
-  for (int64_t i = 0; i < entry.parameter_count(); ++i) {
-    if (!AppendShape(entry.parameter(i).shape(), &part->parameter_shapes)) return Different("one of them takes tuples");
-  }
-  const Shape result = entry.root().shape();
-  part->returns_tuple = result.IsTuple();
-  if (!part->returns_tuple) AppendShape(result, &part->result_shapes);
-  for (const Shape element : part->returns_tuple ? result.elements() : absl::Span<const Shape>()) {
-    if (!AppendShape(element, &part->result_shapes)) return Different("one of them returns tuples of tuples");
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<PartText> TextOf(const Module& program, size_t number) {
   PrintOptions options = PrintOptions::Lossless();
   options.print_metadata = false;
@@ -144,14 +131,23 @@ absl::StatusOr<PartText> TextOf(const Module& program, size_t number) {
   if (!own.ok()) return own.status();
   Module& module = **own;
   PartText part;
-  absl::StatusOr<std::vector<CollectiveKey>> collectives = CollectivesOf(module, FingerprintTable(module));
+  absl::StatusOr<std::vector<CollectiveKey>> collectives = CollectivesOf(module);
   if (!collectives.ok()) return collectives.status();
   part.collectives = *std::move(collectives);
-  if (absl::Status status = AppendShapes(module, &part); !status.ok()) return status;
+  const Computation entry = module.entry();
+  for (int64_t i = 0; i < entry.parameter_count(); ++i) {
+    if (!AppendShapes(entry.parameter(i).shape(), &part.parameter_shapes)) return Different("one of them takes tuples");
+  }
+  const Shape result = entry.root().shape();
+  part.returns_tuple = result.IsTuple();
+  if (!part.returns_tuple) AppendShapes(result, &part.result_shapes);
+  for (const Shape element : part.returns_tuple ? result.elements() : absl::Span<const Shape>()) {
+    if (!AppendShapes(element, &part.result_shapes)) return Different("one of them returns tuples of tuples");
+  }
   for (const Computation c : module.computations()) {
     module.SetName(c.id(), module.context().strings.Intern(StrCat("program", number, ".", std::string(c.name()))));
   }
-  part.entry = std::string(module.entry().name());
+  part.entry = std::string(entry.name());
   for (const Computation c : module.computations()) StrAppend(&part.computations, ToString(c, options), "\n\n");
   return part;
 }
@@ -219,15 +215,6 @@ std::string EntryText(const UnitedShapes& parameters, const UnitedShapes& result
 }
 
 }  // namespace
-
-std::optional<Digest> CombinedProgram::CollectivesDigest(const Module& program, const FingerprintTable& digests) {
-  PartText part;
-  const absl::StatusOr<std::vector<CollectiveKey>> collectives = CollectivesOf(program, digests);
-  if (!collectives.ok() || !AppendShapes(program, &part).ok()) return std::nullopt;
-  std::string keys;
-  for (const CollectiveKey& collective : *collectives) StrAppend(&keys, collective.key, "\n");
-  return DigestOf(keys);
-}
 
 absl::StatusOr<std::shared_ptr<CombinedProgram>> CombinedProgram::Create(absl::Span<const Module* const> programs,
                                                                          interp::EngineKind kind,

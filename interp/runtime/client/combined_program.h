@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +15,6 @@
 #include "absl/types/span.h"
 #include "interp/exact/evaluator.h"
 #include "interp/reference/engine.h"
-#include "ir/digest/digest.h"
-#include "ir/digest/fingerprint.h"
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"
 
@@ -32,10 +29,6 @@ class CombinedProgram {
   static absl::StatusOr<std::shared_ptr<CombinedProgram>> Create(absl::Span<const Module* const> programs,
                                                                  interp::EngineKind kind,
                                                                  const interp::EvaluatorOptions& options);
-
-  // Returns a digest of what programs have alike that Create combines, their collectives; nullopt if it combines the
-  // program with no other. `digests`: of the program.
-  static std::optional<Digest> CollectivesDigest(const Module& program, const FingerprintTable& digests);
 
   // Runs the programs on the arguments of each device. Returns the results by device, whose shapes are in context().
   absl::StatusOr<std::vector<std::vector<Literal>>> Run(absl::Span<const Arguments> arguments);

@@ -2,11 +2,11 @@
 #include "interp/runtime/client/rendezvous.h"
 
 #include <algorithm>
+#include <chrono>
 #include <new>
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "ir/core/cancelable_wait.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::runtime {
@@ -20,7 +20,7 @@ std::string Rendezvous::Missing(const Round& round) {
 }
 
 // Enters the device's next round of its session: its n-th one is also the n-th one of all others, though it may be done
-// without the device.
+// without the device. A round of programs that the device was not given is none of its own.
 std::shared_ptr<Rendezvous::Round> Rendezvous::Join(size_t device, const Arrival& arrival) {
   DeviceSession& state = states_[device];
   while (true) {
@@ -42,11 +42,11 @@ std::shared_ptr<Rendezvous::Round> Rendezvous::Join(size_t device, const Arrival
 bool Rendezvous::HasOtherPrograms(const Round& round, const Arrival& arrival) {
   bool found = false;
   for (const Arrival& a : round.arrivals) {
-    if (!a.here) continue;
-    if (a.program.CanMeet(arrival.program)) return false;
+    if (!a.here || !a.status.ok()) continue;
+    if (a.program == arrival.program) return false;
     found = true;
   }
-  return found;
+  return found && arrival.status.ok();
 }
 
 void Rendezvous::DropRounds() {
@@ -100,9 +100,9 @@ absl::Status Rendezvous::RunDifferent(Round& round, const Program& program) {
   std::vector<const Module*> modules;
   std::vector<CombinedProgram::Arguments> arguments;
   for (const Arrival& a : round.arrivals) {
-    const auto equal = std::find(digests.begin(), digests.end(), a.program.digest);
+    const auto equal = std::find(digests.begin(), digests.end(), a.program);
     modules.push_back(equal == digests.end() ? a.module : modules[static_cast<size_t>(equal - digests.begin())]);
-    digests.push_back(a.program.digest);
+    digests.push_back(a.program);
     arguments.push_back(a.arguments);
     a.donation->aliased_argument.clear();
   }
@@ -137,13 +137,13 @@ void Rendezvous::CompleteRound(const std::shared_ptr<Round>& round, const Progra
     round->status = declined->status;
   } else if (const std::string* why = ReasonToEnd(*round)) {
     round->status = absl::AbortedError(*why);
-  } else if (const std::string missing = Missing(*round); !missing.empty() && PollOf(cancel_)()) {
+  } else if (const std::string missing = Missing(*round); !missing.empty() && cancelled()) {
     round->status = absl::CancelledError(StrCat("canceled while it waited for device ", missing));
   } else if (!missing.empty()) {
     round->status = absl::DeadlineExceededError(
         absl::StrFormat("a program with collectives waited %g s for device %s", timeout_seconds_, missing));
   } else if (std::any_of(arrivals.begin(), arrivals.end(),
-                         [&](const Arrival& a) { return a.program.digest != arrivals[0].program.digest; })) {
+                         [&](const Arrival& a) { return a.program != arrivals[0].program; })) {
     round->status = RunTogether(*round, *program, /*different=*/true);
   } else {
     round->status = RunTogether(*round, *program, /*different=*/false);
@@ -158,26 +158,36 @@ void Rendezvous::CompleteRound(const std::shared_ptr<Round>& round, const Progra
   changed_.notify_all();
 }
 
+bool Rendezvous::Wait(std::unique_lock<std::mutex>& lock, const Round& round) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kPoll(100);
+  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                      std::chrono::duration<double>(std::min(timeout_seconds_, 1e9)));
+  while (!round.done && !cancelled()) {
+    const auto now = Clock::now();
+    if (now >= end) return false;
+    const auto until = cancel_ == nullptr ? end : std::min(end, now + kPoll);
+    changed_.wait_until(lock, until, [&] { return round.done; });
+  }
+  return round.done;
+}
+
 absl::StatusOr<Rendezvous::Results> Rendezvous::ArriveAndWait(size_t device, const Program& program,
                                                               absl::Span<const Literal* const> arguments,
                                                               interp::DonatedArguments* donation) {
   std::unique_lock<std::mutex> lock(mutex_);
   const std::shared_ptr<Round> round =
-      Join(device, {true, absl::OkStatus(), program.key, program.module, arguments, donation});
+      Join(device, {true, absl::OkStatus(), program.digest, program.module, arguments, donation});
   if (round->done) return round->status;  // with an error: the device was missing
-  const auto done = [&] { return round->done; };
-  if (Missing(*round).empty() || ReasonToEnd(*round) != nullptr ||
-      CancelableWait(changed_, lock, timeout_seconds_, done, PollOf(cancel_)) != WaitResult::kDone) {
-    CompleteRound(round, &program);
-  }
+  if (Missing(*round).empty() || ReasonToEnd(*round) != nullptr || !Wait(lock, *round)) CompleteRound(round, &program);
   if (!round->status.ok()) return round->status;
   return Results{std::move(round->results[device]), round->context};
 }
 
-void Rendezvous::Abort(size_t device, const ProgramKey& program, absl::Status status) {
+void Rendezvous::Abort(size_t device, absl::Status status) {
   std::lock_guard<std::mutex> lock(mutex_);
   const absl::Status named(status.code(), StrCat("device ", device, " failed: ", std::string(status.message())));
-  const std::shared_ptr<Round> round = Join(device, {true, named, program, nullptr, {}, nullptr});
+  const std::shared_ptr<Round> round = Join(device, {true, named, Digest(), nullptr, {}, nullptr});
   if (round->done) return;
   if (Missing(*round).empty() || ReasonToEnd(*round) != nullptr) CompleteRound(round, nullptr);
 }

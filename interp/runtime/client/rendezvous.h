@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rendezvous of the devices of a client for programs with collectives: each device arrives with its arguments and
 // blocks; the last to arrive runs the program for all. Devices may arrive with programs that differ.
-//
-// The n-th program of each device meets the n-th of all others, in its round. A round that ends without a device, since
-// another one did not wait for ever, is over for that device too: its n-th program gets the error of the round. Only a
-// device that was not given the program of such a round, which is seen by its next one not being able to meet those of
-// the round, goes on to the next round.
 #ifndef HLOKIT_INTERP_RUNTIME_CLIENT_RENDEZVOUS_H_
 #define HLOKIT_INTERP_RUNTIME_CLIENT_RENDEZVOUS_H_
 
@@ -35,16 +30,6 @@ namespace hlokit::runtime {
 
 class Rendezvous {
  public:
-  // What tells programs apart.
-  struct ProgramKey {
-    Digest digest;
-    // Equal of programs that differ and can meet; unset for one that meets only its like.
-    std::optional<Digest> collectives;
-    // Returns true if devices can meet with these programs.
-    bool CanMeet(const ProgramKey& other) const {
-      return digest == other.digest || (collectives.has_value() && collectives == other.collectives);
-    }
-  };
   // What a device runs.
   struct Program {
     // Runs the program on the arguments of all devices, device by device; returns results in the same order. May reuse
@@ -54,7 +39,7 @@ class Rendezvous {
     // Makes one program of those of all devices, which name the same module if they are equal.
     using Combine =
         std::function<absl::StatusOr<std::shared_ptr<CombinedProgram>>(absl::Span<const Module* const> programs)>;
-    ProgramKey key;
+    Digest digest;
     const Module* module = nullptr;
     Run run;
     Combine combine;
@@ -76,8 +61,8 @@ class Rendezvous {
   // aliased ones.
   absl::StatusOr<Results> ArriveAndWait(size_t device, const Program& program,
                                         absl::Span<const Literal* const> arguments, interp::DonatedArguments* donation);
-  // Ends the device's part in the round of its next program with an error, which the other devices get. Does not wait.
-  void Abort(size_t device, const ProgramKey& program, absl::Status status);
+  // Ends the device's part in its next round with an error, which the other devices get. Does not wait.
+  void Abort(size_t device, absl::Status status);
   // Declares that the device enters no further round of its session: rounds that wait for it, now or later, end with
   // an ABORTED error with this text.
   void Leave(size_t device, std::string why);
@@ -90,7 +75,7 @@ class Rendezvous {
   struct Arrival {
     bool here = false;
     absl::Status status;
-    ProgramKey program;
+    Digest program;
     const Module* module = nullptr;
     absl::Span<const Literal* const> arguments;
     interp::DonatedArguments* donation = nullptr;
@@ -117,7 +102,7 @@ class Rendezvous {
 
   void EndRoundsWithout(size_t device, int64_t session);
   std::shared_ptr<Round> Join(size_t device, const Arrival& arrival);
-  // Returns true if devices entered the round, all with programs that cannot meet that of the arrival.
+  // Returns true if devices entered the round with programs, all other than that of the arrival.
   static bool HasOtherPrograms(const Round& round, const Arrival& arrival);
   // Drops the rounds that are done and that no device will enter.
   void DropRounds();
@@ -129,6 +114,9 @@ class Rendezvous {
   absl::Status RunDifferent(Round& round, const Program& program);
   absl::Status RunTogether(Round& round, const Program& program, bool different);
   static std::string Missing(const Round& round);
+  bool cancelled() const { return cancel_ != nullptr && cancel_->load(std::memory_order_relaxed); }
+  // Waits until the round is done. Returns false if it is not: its time is over, or it was canceled.
+  bool Wait(std::unique_lock<std::mutex>& lock, const Round& round);
 
   std::mutex mutex_;
   std::condition_variable changed_;
