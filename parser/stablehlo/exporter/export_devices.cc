@@ -163,22 +163,21 @@ absl::Status Exporter::ExportReduceScatter(Instruction instruction) {
   return DefineCollective(instruction, "stablehlo.reduce_scatter", attributes);
 }
 
-absl::Status Exporter::ExportCollectiveBroadcast(Instruction instruction) {
+absl::Status Exporter::ExportRooted(Instruction instruction, std::string_view name) {
   Attributes attributes;
   if (instruction.bool_attr(Attr::kHasDynamicRoot)) {
     attributes.push_back({"has_dynamic_root", n().Make(NodeKind::kUnit)});
   }
   if (absl::Status status = AddDevices(instruction, &attributes); !status.ok()) return status;
-  return DefineCollective(instruction, "stablehlo.collective_broadcast", attributes);
+  return DefineCollective(instruction, name, attributes);
+}
+
+absl::Status Exporter::ExportCollectiveBroadcast(Instruction instruction) {
+  return ExportRooted(instruction, "stablehlo.collective_broadcast");
 }
 
 absl::Status Exporter::ExportCollectiveReduce(Instruction instruction) {
-  Attributes attributes;
-  if (instruction.bool_attr(Attr::kHasDynamicRoot)) {
-    attributes.push_back({"has_dynamic_root", n().Make(NodeKind::kUnit)});
-  }
-  if (absl::Status status = AddDevices(instruction, &attributes); !status.ok()) return status;
-  return DefineCollective(instruction, "stablehlo.collective_reduce", attributes);
+  return ExportRooted(instruction, "stablehlo.collective_reduce");
 }
 
 absl::Status Exporter::ExportCollectivePermute(Instruction instruction) {

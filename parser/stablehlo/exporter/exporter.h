@@ -106,6 +106,8 @@ class Exporter {
   absl::Status Convert(Instruction instruction);
   static std::string_view SimpleName(Opcode opcode);
   absl::Status DefineCollective(Instruction instruction, std::string_view name, const Attributes& attributes);
+  // A collective operation with a root.
+  absl::Status ExportRooted(Instruction instruction, std::string_view name);
   absl::Status AddDevices(Instruction instruction, Attributes* attributes);
   absl::StatusOr<mlir::NodeId> GroupsOf(Instruction instruction);
   mlir::NodeId ChannelOf(Instruction instruction, int64_t type);
