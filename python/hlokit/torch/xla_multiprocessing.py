@@ -32,11 +32,14 @@ def spawn(
         _session.configure(count)
     session = _session.current()
     errors: List[Optional[BaseException]] = [None] * count
-
     _thread_random.install()
     state = torch.get_rng_state()
 
-    def run(index: int) -> None:
+    # A thread calls fn when all have started, and none does when one cannot.
+    all_started, gave_up = threading.Event(), threading.Event()
+    ended = [threading.Event() for _ in range(count)]
+
+    def call(index: int) -> None:
         with _session.only_on_device(index), _thread_random.own_generator(state):
             try:
                 fn(index, *args)
@@ -46,17 +49,32 @@ def spawn(
                 why = f"xla:{index} failed: {error}"
             session.leave(index, why)
 
+    def run(index: int) -> None:
+        try:
+            all_started.wait()
+            if not gave_up.is_set():
+                call(index)
+        finally:
+            ended[index].set()
+
     threads = [threading.Thread(target=run, args=(i,), name=f"xla:{i}") for i in range(count)]
-    for thread in threads:
-        thread.start()
     try:
         for thread in threads:
-            thread.join()
+            thread.start()
+    except BaseException:
+        gave_up.set()
+        raise
+    finally:
+        all_started.set()
+    try:
+        # Not by join(): interrupted, that of Python 3.11 takes a thread that still runs for one that has ended.
+        for event in ended:
+            event.wait()
     except BaseException:  # ^C: the threads end at their next execution
         _hlokit._cancel_executions(True)
         try:
-            for thread in threads:
-                thread.join()
+            for event in ended:
+                event.wait()
             for ordinal in range(count):
                 with contextlib.suppress(RuntimeError):  # the error of what was canceled
                     session.wait(ordinal)
