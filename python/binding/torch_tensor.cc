@@ -25,16 +25,21 @@ void Deallocate(PyObject* self) {
   Py_DECREF(type);
 }
 
+// Py_TPFLAGS_DISALLOW_INSTANTIATION is of CPython 3.10.
+PyObject* RefuseInstance(PyTypeObject* type, PyObject*, PyObject*) {
+  return PyErr_Format(PyExc_TypeError, "cannot create '%s' instances", type->tp_name);
+}
+
 }  // namespace
 
 PyTypeObject* LazyTensorType() {
   static PyTypeObject* const type = [] {
     static PyType_Slot slots[] = {
+        {Py_tp_new, reinterpret_cast<void*>(&RefuseInstance)},
         {Py_tp_dealloc, reinterpret_cast<void*>(&Deallocate)},
         {Py_tp_doc, const_cast<char*>("A value that is recorded and possibly not yet computed.")},
         {0, nullptr}};
-    static PyType_Spec spec = {"hlokit._hlokit.LazyTensor", sizeof(LazyTensorObject), 0,
-                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+    static PyType_Spec spec = {"hlokit._hlokit.LazyTensor", sizeof(LazyTensorObject), 0, Py_TPFLAGS_DEFAULT, slots};
     return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   }();
   return type;
