@@ -171,18 +171,18 @@ Attempt TorchRecorder::Run(const OpPlan& plan, PyObject* args, lazy::Args values
   }
   if (plan.results == OpPlan::Results::kNew && !plan.view) SeparateFrom(given, &outputs);
   if (plan.results == OpPlan::Results::kWritten) {
-    return {Py_NewRef(PyTuple_GET_ITEM(args, plan.returns[0])), false, ""};
+    return {py::handle(PyTuple_GET_ITEM(args, plan.returns[0])).inc_ref().ptr(), false, ""};
   }
   const TorchClasses& classes = TorchClasses::Get();
   const auto result = [&](size_t k) -> PyObject* {
     if (plan.results == OpPlan::Results::kOp && k < plan.returns.size() && plan.returns[k] >= 0) {
-      return Py_NewRef(PyTuple_GET_ITEM(args, plan.returns[k]));
+      return py::handle(PyTuple_GET_ITEM(args, plan.returns[k])).inc_ref().ptr();
     }
-    if (k >= outputs.size() || !outputs[k].defined()) return Py_NewRef(Py_None);
+    if (k >= outputs.size() || !outputs[k].defined()) return py::none().release().ptr();
     return classes.Wrap(std::move(outputs[k]), session);
   };
   if (plan.results == OpPlan::Results::kOp && plan.returns.empty() && !plan.list)
-    return {Py_NewRef(Py_None), false, ""};
+    return {py::none().release().ptr(), false, ""};
   if (outputs.size() == 1 && !plan.list) return {result(0), false, ""};
   const size_t count = outputs.size();
   PyObject* const list =
