@@ -11,6 +11,7 @@
 #include "interp/dynamic/explicit_sizes.h"
 #include "ir/core/str_cat.h"
 #include "ir/types/sized_shape.h"
+#include "passes/simplify/dce.h"
 #include "passes/simplify/dynamic/dynamic_padder.h"
 
 namespace hlokit::interp {
@@ -62,8 +63,12 @@ bool SizedProgram::Make(const Module& module, DiagnosticSink* sink, std::unique_
   if (!module.entry().valid() || !HasDynamicArrays(module)) return true;
   std::unique_ptr<SizedProgram> program(new SizedProgram(module));
   if (const absl::StatusOr<bool> made = MakeSizesExplicit(&program->module_); !made.ok()) {
-    ReportUnsupported(module, made.status(), sink);
-    return false;
+    // Instructions that nothing uses need no meaning.
+    program.reset(new SizedProgram(module));
+    if (!Dce().Run(program->module_).value_or(false) || !MakeSizesExplicit(&program->module_).ok()) {
+      ReportUnsupported(module, made.status(), sink);
+      return false;
+    }
   }
   *out = std::move(program);
   return true;

@@ -207,6 +207,8 @@ void PrepareBitcast(CompiledComputationBuilder& b) {
   if (default_layouts && (byte_each || view.type() == result.element_type()) &&
       view.count() * BytesOf(view.type()) > result.element_count() * BytesOf(result.element_type())) {
     // For padded or overlapping memory: the leading part.
+    b.Warn(StrCat("the result has the first ", result.element_count() * BytesOf(result.element_type()), " of ",
+                  view.count() * BytesOf(view.type()), " bytes of the operand"));
     view = b.MakeDense(view);
     view.shape = result;
     b.SetResult(view);
