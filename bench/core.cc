@@ -22,11 +22,11 @@
 #include <vector>
 
 #include "bench/measure.h"
+#include "io/files/read_file.h"
 #include "ir/digest/fingerprint.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
-#include "parser/files/read_file.h"
+#include "parser/formats/parser.h"
 
 namespace hlokit {
 namespace {

@@ -38,10 +38,10 @@
 #include "interp/compiled/code/code_store.h"
 #include "interp/compiled/compiled_kernels.h"
 #include "interp/exact/evaluator.h"
-#include "interp/exact/processor/instruction_set.h"
+#include "interp/processor/instruction_set.h"
+#include "io/files/read_file.h"
 #include "ir/text/printer.h"
-#include "parser/core/parser.h"
-#include "parser/files/read_file.h"
+#include "parser/formats/parser.h"
 
 namespace hlokit::bench {
 namespace {

@@ -3,7 +3,7 @@
 """Compares the modeled times of the host with measured CPU times: host_costs.py --bin=FOLDER [--runs=N]
 
 For each model the time of each phase in a step under ir-dump --host-times=modeled, and the median of N runs with measured. Run it
-on a quiet machine; the unit costs of interp/tpu/export/host_costs.h are fitted to it.
+on a quiet machine; the unit costs of simulator/export/host_costs.h are fitted to it.
 """
 import argparse
 import json

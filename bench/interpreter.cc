@@ -33,11 +33,11 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "interp/arguments/argument_generator.h"
+#include "check/arguments/argument_generator.h"
 #include "interp/exact/evaluator.h"
+#include "io/files/read_file.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
-#include "parser/files/read_file.h"
+#include "parser/formats/parser.h"
 
 namespace hlokit {
 namespace {

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "parser/core/parser.h"
-#include "parser/files/read_file.h"
+#include "io/files/read_file.h"
+#include "parser/formats/parser.h"
 #include "passes/analysis/cost.h"
 #include "passes/core/pipeline.h"
 

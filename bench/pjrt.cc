@@ -14,8 +14,8 @@
 
 #include "bench/measure.h"
 #include "interp/exact/evaluator.h"
-#include "interp/pjrt/c_api/api.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
+#include "pjrt/c_api/api.h"
 
 namespace hlokit::bench {
 namespace {

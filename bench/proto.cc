@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "bench/measure.h"
+#include "io/files/read_file.h"
 #include "ir/text/printer.h"
-#include "parser/core/parser.h"
-#include "parser/files/read_file.h"
+#include "parser/formats/parser.h"
 #include "parser/proto/proto_file.h"
 
 namespace hlokit {

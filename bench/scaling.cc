@@ -23,7 +23,7 @@
 #include "ir/digest/fingerprint.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "passes/core/pipeline.h"
 
 namespace hlokit {

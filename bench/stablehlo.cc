@@ -15,15 +15,15 @@
 #include <vector>
 
 #include "bench/measure.h"
+#include "io/files/read_file.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/printer.h"
-#include "parser/core/parser.h"
-#include "parser/files/read_file.h"
+#include "parser/formats/parser.h"
 #include "parser/mlir/module.h"
 #include "parser/mlir/parser.h"
 #include "parser/mlir/printer.h"
-#include "parser/stablehlo/convert.h"
-#include "parser/stablehlo/export.h"
+#include "parser/stablehlo/export/export.h"
+#include "parser/stablehlo/import/convert.h"
 
 namespace hlokit {
 namespace {

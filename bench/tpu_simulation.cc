@@ -16,12 +16,12 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "interp/tpu/memory/memory_plan.h"
-#include "interp/tpu/program/kernel_plan.h"
-#include "interp/tpu/timing/simulator.h"
-#include "parser/core/parser.h"
-#include "parser/files/read_file.h"
+#include "io/files/read_file.h"
+#include "parser/formats/parser.h"
 #include "passes/core/pipeline.h"
+#include "simulator/memory/memory_plan.h"
+#include "simulator/program/kernel_plan.h"
+#include "simulator/timing/simulator.h"
 
 namespace hlokit {
 namespace {

@@ -51,7 +51,7 @@ function(hlokit_engine_build_id library)
   file(GLOB headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
     "${PROJECT_SOURCE_DIR}/interp/compiled/code/*.h"
     "${PROJECT_SOURCE_DIR}/interp/compiled/programs/*.h" "${PROJECT_SOURCE_DIR}/interp/compiled/programs/*.def"
-    "${PROJECT_SOURCE_DIR}/interp/exact/processor/instruction_set.h"
+    "${PROJECT_SOURCE_DIR}/interp/processor/instruction_set.h"
     "${PROJECT_SOURCE_DIR}/interp/compiled/llvm/*.h" "${PROJECT_SOURCE_DIR}/interp/compiled/llvm/*.cc"
     "${PROJECT_SOURCE_DIR}/ir/types/*.h" "${PROJECT_SOURCE_DIR}/ir/types/*.def"
     "${PROJECT_SOURCE_DIR}/ir/ops/*.h" "${PROJECT_SOURCE_DIR}/ir/ops/*.def")

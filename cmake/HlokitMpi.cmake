@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# hlokit_mpi_module(LIBRARY): builds interp/distributed/mpi, the module that `--mpi` loads, where an MPI library is
+# hlokit_mpi_module(LIBRARY): builds interp/processes/mpi, the module that `--mpi` loads, where an MPI library is
 # installed. The tools do not link MPI: they find the module in ../lib/hlokit beside their own directory.
 function(hlokit_mpi_module library)
   option(HLOKIT_MPI "Build the module for MPI where an MPI library is installed" ON)
@@ -18,7 +18,7 @@ function(hlokit_mpi_module library)
     message(STATUS "no MPI library: --mpi is an error in the tools (Debian: libopenmpi-dev)")
     return()
   endif()
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/interp/distributed/mpi/*.cc")
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/interp/processes/mpi/*.cc")
   add_library(hlokit_mpi MODULE ${sources})
   target_include_directories(hlokit_mpi PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(hlokit_mpi PRIVATE MPI::MPI_C)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# hlokit_store_clients(TARGET): lets parser/store use libcurl and libcrypto (s3, gs, az) and hiredis (redis), each where
+# hlokit_store_clients(TARGET): lets io/stores use libcurl and libcrypto (s3, gs, az) and hiredis (redis), each where
 # its headers are installed. Programs do not link them, but load them by their sonames when a remote store is opened. In a
 # wheel they are the libraries of the module hlokit_stores, which is loaded instead: auditwheel finds and renames what
 # modules link.
@@ -15,8 +15,8 @@ function(hlokit_soname library out)
 endfunction()
 
 function(hlokit_store_clients target)
-  set(files "${PROJECT_SOURCE_DIR}/parser/store/crypto.cc" "${PROJECT_SOURCE_DIR}/parser/store/http_client.cc"
-    "${PROJECT_SOURCE_DIR}/parser/store/redis_store.cc")
+  set(files "${PROJECT_SOURCE_DIR}/io/stores/crypto.cc" "${PROJECT_SOURCE_DIR}/io/stores/http_client.cc"
+    "${PROJECT_SOURCE_DIR}/io/stores/redis_store.cc")
   set(missing "")
   foreach(client IN ITEMS curl crypto hiredis)
     set(header_curl curl/curl.h)

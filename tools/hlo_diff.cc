@@ -9,10 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/tpu/program/kernel_plan.h"
-#include "interp/tpu/timing/compile.h"
-#include "interp/tpu/timing/device_selection.h"
-#include "interp/tpu/timing/simulator.h"
 #include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
@@ -21,6 +17,10 @@
 #include "passes/diff/module_diff.h"
 #include "passes/diff/module_patch.h"
 #include "passes/view/diff_documents.h"
+#include "simulator/program/kernel_plan.h"
+#include "simulator/timing/compile.h"
+#include "simulator/timing/device_selection.h"
+#include "simulator/timing/simulator.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/flags/device_flag.h"
 #include "tools/cli/number_flag.h"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "interp/runtime/observe/profile_files.h"
-#include "interp/runtime/observe/profiler_server.h"
 #include "ir/core/str_cat.h"
+#include "runtime/observe/profile_files.h"
+#include "runtime/observe/profiler_server.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"

@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "interp/values/arguments.h"
-#include "interp/values/array_file.h"
-#include "interp/values/stored_array.h"
+#include "io/arrays/arguments.h"
+#include "io/arrays/array_file.h"
+#include "io/arrays/stored_array.h"
 #include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "passes/reduce/reduction.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/crash/interrupt.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "interp/compiled/code/code_store.h"
-#include "interp/distributed/mpi_session.h"
+#include "interp/processes/mpi_session.h"
 #include "ir/core/str_cat.h"
 #include "passes/core/pipeline.h"
 #include "tools/cli/cli.h"

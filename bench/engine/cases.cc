@@ -9,13 +9,13 @@
 #include "bench/engine/machine.h"
 #include "bench/engine/programs.h"
 #include "bench/measure.h"
-#include "interp/arguments/argument_generator.h"
-#include "interp/equivalence/program_passes.h"
+#include "check/arguments/argument_generator.h"
+#include "interp/program/program_passes.h"
+#include "io/files/read_file.h"
 #include "ir/core/diagnostic.h"
 #include "ir/core/str_cat.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
-#include "parser/files/read_file.h"
+#include "parser/formats/parser.h"
 
 namespace hlokit::bench {
 namespace {

@@ -19,11 +19,11 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/distributed/mpi_session.h"
 #include "interp/exact/evaluator.h"
+#include "interp/processes/mpi_session.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 
 namespace hlokit::interp {
 namespace {

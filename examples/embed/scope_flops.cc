@@ -6,12 +6,12 @@
 #include <string>
 #include <string_view>
 
+#include "io/files/read_file.h"
 #include "ir/core/diagnostic.h"
 #include "ir/core/source_buffer.h"
 #include "ir/graph/module.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
-#include "parser/files/read_file.h"
+#include "parser/formats/parser.h"
 #include "passes/analysis/cost.h"
 
 namespace {

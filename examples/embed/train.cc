@@ -6,13 +6,13 @@
 #include <optional>
 #include <vector>
 
-#include "interp/arguments/argument_generator.h"
+#include "check/arguments/argument_generator.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/instruction_evaluator.h"
+#include "io/files/read_file.h"
 #include "ir/core/source_buffer.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
-#include "parser/files/read_file.h"
+#include "parser/formats/parser.h"
 #include "passes/core/pipeline.h"
 
 using hlokit::Literal;

@@ -2,14 +2,14 @@
 // my-opt PIPELINE FILE: runs passes of hlokit and logistic-fuser over a module, and checks that it computes the same.
 #include <iostream>
 
-#include "interp/equivalence/equivalence_check.h"
+#include "check/equivalence/equivalence_check.h"
 #include "interp/exact/instruction_evaluator.h"
+#include "io/files/read_file.h"
 #include "ir/core/source_buffer.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
 #include "logistic_fuser.h"
-#include "parser/core/parser.h"
-#include "parser/files/read_file.h"
+#include "parser/formats/parser.h"
 #include "passes/annotations/text.h"
 #include "passes/core/pipeline.h"
 #include "passes/core/register_passes.h"

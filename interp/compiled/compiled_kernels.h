@@ -18,7 +18,7 @@
 #include "interp/compiled/products/library_step.h"
 #include "interp/compiled/programs/loop_program.h"
 #include "interp/exact/builder/kernel_provider.h"
-#include "interp/exact/program/execution_observer.h"
+#include "interp/interface/execution_observer.h"
 #include "ir/graph/module.h"
 
 namespace hlokit::interp::compiled {

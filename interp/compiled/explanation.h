@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "interp/compiled/compiled_kernels.h"
-#include "interp/exact/program/limits.h"
+#include "interp/interface/limits.h"
 #include "ir/graph/module.h"
 
 namespace hlokit::interp::compiled {

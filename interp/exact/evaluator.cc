@@ -15,7 +15,7 @@
 #include "interp/exact/machine/current_step.h"
 #include "interp/exact/machine/run_context.h"
 #include "interp/exact/original_observer.h"
-#include "interp/exact/processor/thread_pool.h"
+#include "interp/processor/thread_pool.h"
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 #include "ir/types/element_memory.h"

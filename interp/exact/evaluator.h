@@ -19,13 +19,13 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "interp/distributed/world.h"
+#include "interp/custom_calls/custom_calls.h"
 #include "interp/exact/builder/mixed_precision.h"
-#include "interp/exact/custom_calls/custom_calls.h"
 #include "interp/exact/program/exact_fwd.h"
-#include "interp/exact/program/execution_observer.h"
-#include "interp/exact/program/host_io.h"
-#include "interp/exact/program/limits.h"
+#include "interp/interface/execution_observer.h"
+#include "interp/interface/host_io.h"
+#include "interp/interface/limits.h"
+#include "interp/processes/world.h"
 #include "ir/core/diagnostic.h"
 #include "ir/graph/literal_fill.h"
 #include "ir/graph/module.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "interp/exact/program/execution_observer.h"
+#include "interp/interface/execution_observer.h"
 #include "ir/graph/module.h"
 
 namespace hlokit::interp {

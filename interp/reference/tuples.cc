@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "interp/exact/custom_calls/custom_calls.h"
-#include "interp/exact/custom_calls/layout_constraints.h"
-#include "interp/exact/custom_calls/matrix_calls.h"
-#include "interp/exact/custom_calls/tpu_calls.h"
+#include "interp/custom_calls/custom_calls.h"
+#include "interp/custom_calls/layout_constraints.h"
+#include "interp/custom_calls/matrix_calls.h"
+#include "interp/custom_calls/tpu_calls.h"
 #include "interp/reference/ops.h"
 
 namespace hlokit::reference {

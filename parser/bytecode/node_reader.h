@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "parser/bytecode/container.h"
-#include "parser/core/byte_limit.h"
 #include "parser/mlir/node.h"
+#include "parser/text/byte_limit.h"
 
 namespace hlokit::bytecode {
 

@@ -10,9 +10,9 @@
 
 #include "ir/graph/context.h"
 #include "ir/ops/attribute.h"
-#include "parser/core/text_cursor.h"
 #include "parser/hlo/literal_parser.h"
 #include "parser/hlo/shape_parser.h"
+#include "parser/text/text_cursor.h"
 
 namespace hlokit {
 

@@ -12,7 +12,7 @@
 #include "ir/graph/context.h"
 #include "ir/sharding/mesh.h"
 #include "ir/sharding/tile_assignment.h"
-#include "parser/core/text_cursor.h"
+#include "parser/text/text_cursor.h"
 
 namespace hlokit {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "parser/core/text_cursor.h"
+#include "parser/text/text_cursor.h"
 
 namespace hlokit {
 

@@ -18,7 +18,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/text/literal_text.h"
 #include "ir/types/float_types.h"
-#include "parser/core/literal_number.h"
+#include "parser/text/literal_number.h"
 
 namespace hlokit {
 namespace {

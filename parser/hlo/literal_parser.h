@@ -20,8 +20,8 @@
 #include <cstdint>
 
 #include "ir/graph/context.h"
-#include "parser/core/byte_limit.h"
-#include "parser/core/text_cursor.h"
+#include "parser/text/byte_limit.h"
+#include "parser/text/text_cursor.h"
 
 namespace hlokit {
 

@@ -5,8 +5,8 @@
 
 #include "ir/core/ids.h"
 #include "ir/graph/context.h"
-#include "parser/core/stack_frame_numbering.h"
-#include "parser/core/text_cursor.h"
+#include "parser/text/stack_frame_numbering.h"
+#include "parser/text/text_cursor.h"
 
 namespace hlokit {
 

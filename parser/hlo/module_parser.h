@@ -19,15 +19,15 @@
 #include "absl/container/flat_hash_set.h"
 #include "ir/graph/async.h"
 #include "ir/graph/module.h"
-#include "parser/core/instruction_names.h"
-#include "parser/core/instruction_rules.h"
-#include "parser/core/parser.h"
-#include "parser/core/stack_frame_numbering.h"
-#include "parser/core/text_cache.h"
-#include "parser/core/text_cursor.h"
+#include "parser/formats/parser.h"
 #include "parser/hlo/attribute_parser.h"
 #include "parser/hlo/literal_parser.h"
 #include "parser/hlo/shape_parser.h"
+#include "parser/text/instruction_names.h"
+#include "parser/text/instruction_rules.h"
+#include "parser/text/stack_frame_numbering.h"
+#include "parser/text/text_cache.h"
+#include "parser/text/text_cursor.h"
 
 namespace hlokit {
 

@@ -11,7 +11,7 @@
 #include "ir/core/ids.h"
 #include "ir/graph/context.h"
 #include "ir/graph/module_header.h"
-#include "parser/core/text_cursor.h"
+#include "parser/text/text_cursor.h"
 
 namespace hlokit {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "ir/graph/context.h"
-#include "parser/core/text_cache.h"
-#include "parser/core/text_cursor.h"
+#include "parser/text/text_cache.h"
+#include "parser/text/text_cursor.h"
 
 namespace hlokit {
 

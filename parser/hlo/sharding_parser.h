@@ -5,7 +5,7 @@
 
 #include "ir/core/ids.h"
 #include "ir/graph/context.h"
-#include "parser/core/text_cursor.h"
+#include "parser/text/text_cursor.h"
 
 namespace hlokit {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "parser/core/text_cursor.h"
+#include "parser/text/text_cursor.h"
 
 namespace hlokit {
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "parser/core/text_cursor.h"
+#include "parser/text/text_cursor.h"
 
 namespace hlokit {
 

@@ -5,9 +5,9 @@
 
 #include "ir/core/suggest.h"
 #include "ir/graph/metadata_fields.h"
-#include "parser/core/instruction_rules.h"
 #include "parser/hlo/literal_parser.h"
 #include "parser/json/json_module_parser.h"
+#include "parser/text/instruction_rules.h"
 
 namespace hlokit {
 namespace {

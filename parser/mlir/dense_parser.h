@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "parser/core/byte_limit.h"
 #include "parser/mlir/cursor.h"
 #include "parser/mlir/node.h"
+#include "parser/text/byte_limit.h"
 
 namespace hlokit::mlir {
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "parser/core/byte_limit.h"
-#include "parser/core/text_cache.h"
 #include "parser/mlir/cursor.h"
 #include "parser/mlir/node.h"
+#include "parser/text/byte_limit.h"
+#include "parser/text/text_cache.h"
 
 namespace hlokit::mlir {
 

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "parser/core/text_cache.h"
 #include "parser/mlir/cursor.h"
 #include "parser/mlir/module.h"
 #include "parser/mlir/node_parser.h"
 #include "parser/mlir/parser.h"
+#include "parser/text/text_cache.h"
 
 namespace hlokit::mlir {
 

@@ -12,9 +12,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ir/graph/module.h"
-#include "parser/core/byte_limit.h"
 #include "parser/proto/hlo.pb.h"
 #include "parser/proto/sharding_proto.h"
+#include "parser/text/byte_limit.h"
 
 namespace hlokit {
 

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "ir/graph/module.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "parser/proto/hlo.pb.h"
 #include "parser/proto/shape_proto.h"
 #include "parser/proto/xla.pb.h"

@@ -12,9 +12,9 @@
 #include "absl/status/statusor.h"
 #include "ir/graph/context.h"
 #include "ir/types/literal.h"
-#include "parser/core/byte_limit.h"
 #include "parser/proto/shape_proto.h"
 #include "parser/proto/xla_data.pb.h"
+#include "parser/text/byte_limit.h"
 
 namespace hlokit {
 

@@ -12,15 +12,15 @@
 #include "ir/core/name_uniquer.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/call_walk.h"
-#include "parser/core/instruction_rules.h"
-#include "parser/core/scan.h"
-#include "parser/core/stack_frame_numbering.h"
 #include "parser/proto/annotation_proto.h"
 #include "parser/proto/attribute_reader.h"
 #include "parser/proto/header_proto.h"
 #include "parser/proto/literal_proto.h"
 #include "parser/proto/module_source.h"
 #include "parser/proto/shape_proto.h"
+#include "parser/text/instruction_rules.h"
+#include "parser/text/scan.h"
+#include "parser/text/stack_frame_numbering.h"
 
 namespace hlokit {
 namespace {

@@ -12,7 +12,7 @@
 #include "ir/core/diagnostic.h"
 #include "ir/graph/context.h"
 #include "ir/graph/module.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "parser/proto/hlo.pb.h"
 #include "parser/proto/xla.pb.h"
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "parser/core/scan.h"
 #include "parser/proto/hlo.pb.h"
 #include "parser/proto/wire_format.h"
 #include "parser/proto/xla.pb.h"
+#include "parser/text/scan.h"
 
 namespace hlokit {
 namespace {

@@ -2,7 +2,7 @@
 // Verification by HLO's shape inference: converts each operation, and keeps the errors of inference alone.
 #include <algorithm>
 
-#include "parser/stablehlo/converter.h"
+#include "parser/stablehlo/import/converter.h"
 
 namespace hlokit::stablehlo {
 

@@ -9,7 +9,7 @@
 // BufferBytes, without padding or fragmentation.
 //
 // Passes before layouts, units and tiles are known use these numbers, and analyze a computation again after each
-// change. The plan of the simulated TPU (interp/tpu/memory/memory_plan.h) knows the target: it pads arrays, counts the
+// change. The plan of the simulated TPU (simulator/memory/memory_plan.h) knows the target: it pads arrays, counts the
 // units of the kernel plan, takes transposes and reshapes that only rename bytes for aliases, and keeps arrays in
 // vector memory out. Its peaks without padding are a few percent lower, and much lower where such transposes of large
 // parameters remain.

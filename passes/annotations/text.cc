@@ -15,9 +15,9 @@
 #include "ir/text/frontend_attributes.h"
 #include "ir/text/metadata_text.h"
 #include "ir/text/printer.h"
-#include "parser/core/stack_frame_numbering.h"
-#include "parser/core/text_cursor.h"
 #include "parser/hlo/metadata_parser.h"
+#include "parser/text/stack_frame_numbering.h"
+#include "parser/text/text_cursor.h"
 
 namespace hlokit {
 namespace {

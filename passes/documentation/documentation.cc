@@ -7,7 +7,7 @@
 #include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/printer.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "passes/annotations/text.h"
 
 namespace hlokit {

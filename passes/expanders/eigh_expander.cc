@@ -9,7 +9,7 @@
 // which makes the diagonals of the right upper and left lower one zero. It then exchanges rows and columns as a
 // round-robin tournament exchanges players: after n - 1 rounds, a sweep, each pair has met once, and all are back in
 // their places. Brent and Luk, The Solution of Singular-Value and Symmetric Eigenvalue Problems on Multiprocessor
-// Arrays, 1985. interp/exact/custom_calls/matrix_calls.cc evaluates the call with the same rotations.
+// Arrays, 1985. interp/custom_calls/matrix_calls.cc evaluates the call with the same rotations.
 #include <array>
 #include <cstdint>
 #include <limits>

@@ -14,7 +14,7 @@
 #include "ir/core/thread_group.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "passes/reduce/module_edits.h"
 #include "passes/reduce/reducer.h"
 

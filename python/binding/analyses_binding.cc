@@ -15,7 +15,7 @@
 #include "ir/digest/fingerprint_diff.h"
 #include "ir/sharding/unpartitioned.h"
 #include "ir/text/printer.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/memory.h"
 #include "passes/annotations/coverage.h"

@@ -11,7 +11,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "ir/graph/entry_signature.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "python/binding/bindings.h"
 #include "python/binding/edit.h"
 #include "python/binding/values.h"

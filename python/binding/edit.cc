@@ -11,8 +11,8 @@
 #include "ir/core/suggest.h"
 #include "ir/graph/entry_signature.h"
 #include "ir/inference/shape_inference.h"
-#include "parser/core/scan.h"
 #include "parser/hlo/attribute_value.h"
+#include "parser/text/scan.h"
 #include "python/binding/values.h"
 
 namespace hlokit::python {

@@ -7,9 +7,9 @@
 
 #include "interp/compiled/code/code_store.h"
 #include "interp/compiled/explanation.h"
-#include "interp/equivalence/program_passes.h"
-#include "interp/exact/observers/nonfinite_check.h"
-#include "interp/exact/observers/value_trace.h"
+#include "interp/observers/nonfinite_check.h"
+#include "interp/observers/value_trace.h"
+#include "interp/program/program_passes.h"
 #include "ir/core/str_cat.h"
 #include "ir/sharding/unpartitioned.h"
 #include "ir/types/sized_shape.h"

@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "interp/equivalence/partitioned_program.h"
-#include "interp/exact/observers/instruction_profiler.h"
-#include "interp/exact/observers/observer_list.h"
-#include "interp/reference/engine.h"
+#include "interp/observers/instruction_profiler.h"
+#include "interp/observers/observer_list.h"
+#include "interp/program/engine.h"
+#include "interp/program/partitioned_program.h"
 #include "python/binding/handles.h"
 #include "python/binding/values.h"
 

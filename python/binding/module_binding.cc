@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "io/files/atomic_file_writer.h"
+#include "io/files/read_file.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/entry_signature.h"
 #include "ir/graph/traversal.h"
@@ -16,12 +18,10 @@
 #include "ir/text/text_size.h"
 #include "ir/verify/verifier.h"
 #include "parser/bytecode/writer.h"
-#include "parser/core/module_formats.h"
-#include "parser/core/parser.h"
-#include "parser/files/atomic_file_writer.h"
-#include "parser/files/read_file.h"
+#include "parser/formats/module_formats.h"
+#include "parser/formats/parser.h"
 #include "parser/mlir/printer.h"
-#include "parser/stablehlo/export.h"
+#include "parser/stablehlo/export/export.h"
 #include "python/binding/bindings.h"
 #include "python/binding/edit.h"
 #include "python/binding/values.h"

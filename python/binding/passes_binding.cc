@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "interp/equivalence/equivalence_check.h"
+#include "check/equivalence/equivalence_check.h"
 #include "interp/exact/instruction_evaluator.h"
 #include "ir/core/str_cat.h"
 #include "ir/verify/verifier.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "python/binding/bindings.h"
 #include "python/binding/values.h"
 

@@ -9,19 +9,19 @@
 #include <utility>
 #include <vector>
 
-#include "interp/tpu/export/report_document.h"
-#include "interp/tpu/memory/memory_plan.h"
-#include "interp/tpu/program/kernel_plan.h"
-#include "interp/tpu/report/report.h"
-#include "interp/tpu/timing/compile.h"
-#include "interp/tpu/timing/device_selection.h"
-#include "interp/tpu/timing/host.h"
-#include "interp/tpu/timing/simulator.h"
 #include "ir/core/str_cat.h"
 #include "ir/verify/verifier.h"
 #include "passes/rewrite/type_conversion.h"
 #include "python/binding/bindings.h"
 #include "python/binding/values.h"
+#include "simulator/export/report_document.h"
+#include "simulator/memory/memory_plan.h"
+#include "simulator/program/kernel_plan.h"
+#include "simulator/report/report.h"
+#include "simulator/timing/compile.h"
+#include "simulator/timing/device_selection.h"
+#include "simulator/timing/host.h"
+#include "simulator/timing/simulator.h"
 
 namespace hlokit::python {
 

@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "interp/metrics/metrics.h"
-#include "interp/runtime/observe/profiler.h"
+#include "io/metrics/metrics.h"
 #include "python/binding/bindings.h"
 #include "python/binding/handles.h"
 #include "python/binding/interrupt.h"
 #include "python/binding/torch_recorder.h"
 #include "python/binding/torch_tensor.h"
+#include "runtime/observe/profiler.h"
 #include "tracer/autograd/node.h"
 #include "tracer/dispatch/functions.h"
 #include "tracer/step/device_state.h"

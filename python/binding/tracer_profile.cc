@@ -8,16 +8,16 @@
 #include <utility>
 #include <vector>
 
-#include "interp/runtime/observe/profile_directory.h"
-#include "interp/runtime/observe/profiler.h"
-#include "interp/runtime/observe/profiler_server.h"
-#include "interp/tpu/export/profile_simulation.h"
-#include "interp/tpu/export/report_document.h"
-#include "interp/tpu/export/xplane.h"
-#include "interp/tpu/timing/device_selection.h"
 #include "ir/core/str_cat.h"
 #include "python/binding/bindings.h"
 #include "python/binding/handles.h"
+#include "runtime/observe/profile_directory.h"
+#include "runtime/observe/profiler.h"
+#include "runtime/observe/profiler_server.h"
+#include "simulator/export/profile_simulation.h"
+#include "simulator/export/report_document.h"
+#include "simulator/export/xplane.h"
+#include "simulator/timing/device_selection.h"
 #include "tracer/observe/profiling.h"
 
 namespace hlokit::python {

@@ -30,7 +30,7 @@ CONTEXT = {
     "interp/reference/evaluator.h": (
         "hlokit", "const Module& module, const interp::EvaluatorOptions& options, "
         "absl::Span<const Literal> arguments, DiagnosticSink sink"),
-    "interp/runtime/observe/profiler.h": ("hlokit::runtime", ""),
+    "runtime/observe/profiler.h": ("hlokit::runtime", ""),
     "ir/builder/builder.h": ("hlokit", "Module& module, StringId name, Shape shape"),
     "parser/json/json_cursor.h": ("hlokit::internal", "JsonCursor& cursor"),
     "passes/core/registry.h": ("hlokit", None),

@@ -4,7 +4,7 @@
 
 #include "interp/exact/evaluator.h"
 #include "ir/core/diagnostic.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "passes/core/pipeline.h"
 
 int main() {

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "interp/values/arguments.h"
+#include "io/arrays/arguments.h"
 #include "ir/core/diagnostic.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/text_writer.h"
 #include "ir/graph/context.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 
 namespace {
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "interp/cache/persistent_cache.h"
-#include "interp/metrics/metrics.h"
+#include "io/cache/persistent_cache.h"
+#include "io/metrics/metrics.h"
 
 namespace {
 

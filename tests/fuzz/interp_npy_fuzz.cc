@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "interp/values/npy.h"
+#include "io/arrays/npy.h"
 #include "ir/graph/context.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hlokit;

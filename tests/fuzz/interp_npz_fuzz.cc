@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "interp/values/array_file.h"
+#include "io/arrays/array_file.h"
 #include "ir/graph/context.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

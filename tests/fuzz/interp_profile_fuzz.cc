@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "interp/runtime/observe/profile_files.h"
-#include "interp/tpu/timing/host.h"
 #include "ir/core/text_writer.h"
+#include "runtime/observe/profile_files.h"
+#include "simulator/timing/host.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hlokit;

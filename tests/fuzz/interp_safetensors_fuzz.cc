@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "interp/values/safetensors.h"
+#include "io/arrays/safetensors.h"
 #include "ir/graph/context.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -11,7 +11,7 @@
 #include "ir/digest/fingerprint.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 
 namespace {
 

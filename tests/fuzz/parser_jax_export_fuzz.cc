@@ -11,7 +11,7 @@
 
 #include "parser/bytecode/container.h"
 #include "parser/bytecode/jax_export.h"
-#include "parser/core/stablehlo_program.h"
+#include "parser/formats/stablehlo_program.h"
 #include "parser/mlir/parser.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -9,9 +9,9 @@
 
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/byte_limit.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "parser/proto/proto_file.h"
+#include "parser/text/byte_limit.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hlokit;

@@ -13,9 +13,9 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/sharding/sdy_mesh.h"
-#include "parser/core/text_cursor.h"
 #include "parser/hlo/sharding_parser.h"
 #include "parser/stablehlo/sdy_sharding.h"
+#include "parser/text/text_cursor.h"
 
 namespace {
 

@@ -16,12 +16,12 @@
 
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/stablehlo_program.h"
+#include "parser/formats/stablehlo_program.h"
 #include "parser/mlir/parser.h"
 #include "parser/mlir/printer.h"
-#include "parser/stablehlo/convert.h"
-#include "parser/stablehlo/export.h"
-#include "parser/stablehlo/verify.h"
+#include "parser/stablehlo/export/export.h"
+#include "parser/stablehlo/import/convert.h"
+#include "parser/stablehlo/verify/verify.h"
 
 namespace {
 

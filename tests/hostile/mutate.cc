@@ -22,11 +22,11 @@
 #include <string_view>
 #include <vector>
 
+#include "io/files/read_file.h"
 #include "ir/digest/fingerprint.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
-#include "parser/files/read_file.h"
+#include "parser/formats/parser.h"
 #include "tests/hostile/mutation.h"
 
 // Counts allocations. Sanitizers have separate allocators and are left alone.

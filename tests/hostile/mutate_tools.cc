@@ -17,13 +17,11 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/arguments/argument_generator.h"
+#include "check/arguments/argument_generator.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/instruction_evaluator.h"
 #include "interp/reference/evaluator.h"
-#include "interp/tpu/memory/memory_plan.h"
-#include "interp/tpu/timing/compile.h"
-#include "interp/tpu/timing/simulator.h"
+#include "io/files/read_file.h"
 #include "ir/core/json_writer.h"
 #include "ir/core/text_writer.h"
 #include "ir/digest/fingerprint.h"
@@ -33,8 +31,7 @@
 #include "ir/sharding/unpartitioned.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
-#include "parser/files/read_file.h"
+#include "parser/formats/parser.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/memory.h"
 #include "passes/annotations/coverage.h"
@@ -44,6 +41,9 @@
 #include "passes/view/dot.h"
 #include "passes/view/graph_document.h"
 #include "passes/view/subgraph.h"
+#include "simulator/memory/memory_plan.h"
+#include "simulator/timing/compile.h"
+#include "simulator/timing/simulator.h"
 #include "tests/hostile/mutation.h"
 
 namespace hlokit {

@@ -13,7 +13,7 @@ TEST(ApiTest, EverySlotIsFilled) {
   EXPECT_EQ(api.pjrt_api_version.major_version, 0);
   EXPECT_EQ(api.pjrt_api_version.minor_version, 114);
 #define PJRT_FUNCTION(kind, name, size, last_field, handle) EXPECT_NE(api.PJRT_##name, nullptr) << #name;
-#include "interp/pjrt/c_api/functions.def"
+#include "pjrt/c_api/functions.def"
 }
 
 TEST(ApiTest, NullObjectsAreErrors) {
@@ -22,7 +22,7 @@ TEST(ApiTest, NullObjectsAreErrors) {
 #define CHECK_kReal(name) EXPECT_FALSE(Take(api.PJRT_##name(nullptr)).ok()) << #name;
 #define CHECK_kStub(name) EXPECT_EQ(Take(api.PJRT_##name(nullptr)).code, kUnimplemented) << #name;
 #define PJRT_FUNCTION(kind, name, size, last_field, handle) CHECK_##kind(name)
-#include "interp/pjrt/c_api/functions.def"
+#include "pjrt/c_api/functions.def"
   // Structs of zeros: an error, or nothing to do.
 #define ZERO_kVoid(name)
 #define ZERO_kReal(name)                                                                                         \
@@ -35,7 +35,7 @@ TEST(ApiTest, NullObjectsAreErrors) {
   }
 #define ZERO_kStub(name)
 #define PJRT_FUNCTION(kind, name, size, last_field, handle) ZERO_##kind(name)
-#include "interp/pjrt/c_api/functions.def"
+#include "pjrt/c_api/functions.def"
 }
 
 TEST(ApiTest, PluginAttributes) {

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "interp/pjrt/c_api/ffi_args.h"
-#include "interp/pjrt/c_api/xla_ffi.h"
+#include "pjrt/c_api/ffi_args.h"
+#include "pjrt/c_api/xla_ffi.h"
 #include "tests/pjrt/plugin.h"
 
 namespace hlokit::pjrt_test {

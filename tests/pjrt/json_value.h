@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line of a record of calls (interp/pjrt/trace/recorder.h) as a tree.
+// A line of a record of calls (pjrt/trace/recorder.h) as a tree.
 #ifndef HLOKIT_TESTS_PJRT_JSON_VALUE_H_
 #define HLOKIT_TESTS_PJRT_JSON_VALUE_H_
 

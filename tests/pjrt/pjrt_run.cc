@@ -19,11 +19,11 @@
 #include <thread>
 
 #include "interp/exact/evaluator.h"
-#include "interp/values/arguments.h"
+#include "io/arrays/arguments.h"
 #include "ir/core/text_writer.h"
 #include "ir/graph/literal_fill.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "tests/pjrt/plugin.h"
 
 namespace hlokit::pjrt_test {

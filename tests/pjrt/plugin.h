@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "interp/pjrt/c_api/api.h"
-#include "interp/pjrt/c_api/extension_args.h"
+#include "pjrt/c_api/api.h"
+#include "pjrt/c_api/extension_args.h"
 
 namespace hlokit::pjrt_test {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Profiles, as a framework's profiler asks for them.
-#include "interp/pjrt/c_api/profiler_args.h"
+#include "pjrt/c_api/profiler_args.h"
 #include "tests/pjrt/plugin.h"
 
 namespace hlokit::pjrt_test {

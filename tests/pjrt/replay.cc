@@ -50,7 +50,7 @@ const std::map<std::string, Caller, std::less<>>& Callers() {
                              const std::function<void(PJRT_Error*)>& after) {                \
     Call<PJRT_##name##_Args>(call, line, api->PJRT_##name, after);                           \
   };
-#include "interp/pjrt/c_api/functions.def"
+#include "pjrt/c_api/functions.def"
 #define HLOKIT_EXTENSION_FUNCTION(extension, name)                                                               \
   (*map)["PJRT_" #name] = [](const PJRT_Api* api, ReplayedCall& call, const JsonValue& line,                     \
                              const std::function<void(PJRT_Error*)>& after) {                                    \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the calls of a record (interp/pjrt/trace/recorder.h) again, one after the other, and compares what they return.
+// Makes the calls of a record (pjrt/trace/recorder.h) again, one after the other, and compares what they return.
 #ifndef HLOKIT_TESTS_PJRT_REPLAY_H_
 #define HLOKIT_TESTS_PJRT_REPLAY_H_
 
@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "interp/pjrt/trace/fields.h"
+#include "pjrt/trace/fields.h"
 #include "tests/pjrt/json_value.h"
 
 namespace hlokit::pjrt_test {

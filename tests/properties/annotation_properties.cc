@@ -31,11 +31,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "interp/exact/instruction_evaluator.h"
+#include "io/files/read_file.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
-#include "parser/files/read_file.h"
+#include "parser/formats/parser.h"
 #include "passes/analysis/cost.h"
 #include "passes/annotations/annotations.h"
 #include "passes/annotations/coverage.h"

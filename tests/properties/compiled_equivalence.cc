@@ -27,20 +27,20 @@
 #include <utility>
 #include <vector>
 
-#include "interp/arguments/argument_generator.h"
+#include "check/arguments/argument_generator.h"
+#include "check/comparison/engine_ulps.h"
+#include "check/comparison/value_comparison.h"
+#include "check/isolation/fast_tolerance.h"
+#include "check/isolation/instruction_runner.h"
 #include "interp/compiled/compiled_kernels.h"
 #include "interp/compiled/products/product_error.h"
 #include "interp/exact/evaluator.h"
-#include "interp/isolation/fast_tolerance.h"
-#include "interp/isolation/instruction_runner.h"
-#include "interp/reference/engine.h"
-#include "interp/values/engine_ulps.h"
-#include "interp/values/value_comparison.h"
+#include "interp/program/engine.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
 #include "ir/types/float_types.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "tests/properties/module_walk.h"
 #include "tests/random/value_round_trips.h"
 

@@ -21,11 +21,11 @@
 #include <string_view>
 #include <vector>
 
+#include "io/files/read_file.h"
 #include "ir/core/hashing.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/printer.h"
-#include "parser/core/parser.h"
-#include "parser/files/read_file.h"
+#include "parser/formats/parser.h"
 #include "passes/diff/instruction_labels.h"
 #include "passes/diff/matching.h"
 #include "passes/diff/module_patch.h"

@@ -8,9 +8,9 @@
 //
 // A module agrees if both engines return the same bits (NaN equals NaN), or both an error. If the bits differ, the
 // reference evaluates each instruction on the operands that the exact engine had for it, and the two results may differ
-// by the row of interp/values/engine_ulps.h: such a module agrees within ulps. Modules whose work, by element counts,
-// exceeds the limit of --max-work, or that take the reference longer than 10 s, are skipped and counted. --seconds ends
-// the test early. Exit code 1 if any module differs.
+// by the row of check/comparison/engine_ulps.h: such a module agrees within ulps. Modules whose work, by element
+// counts, exceeds the limit of --max-work, or that take the reference longer than 10 s, are skipped and counted.
+// --seconds ends the test early. Exit code 1 if any module differs.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -23,18 +23,18 @@
 #include <utility>
 #include <vector>
 
-#include "interp/arguments/argument_generator.h"
+#include "check/arguments/argument_generator.h"
+#include "check/comparison/engine_ulps.h"
+#include "check/comparison/value_comparison.h"
+#include "check/isolation/instruction_runner.h"
 #include "interp/exact/evaluator.h"
-#include "interp/isolation/instruction_runner.h"
 #include "interp/reference/evaluator.h"
-#include "interp/values/arguments.h"
-#include "interp/values/engine_ulps.h"
-#include "interp/values/value_comparison.h"
+#include "io/arrays/arguments.h"
 #include "ir/core/first_error.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "tests/properties/module_walk.h"
 #include "tests/random/value_round_trips.h"
 

@@ -36,11 +36,11 @@
 #include "ir/json/json_printer.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "parser/mlir/printer.h"
 #include "parser/proto/module_writer.h"
 #include "parser/proto/proto_file.h"
-#include "parser/stablehlo/export.h"
+#include "parser/stablehlo/export/export.h"
 #include "tests/properties/hlo_files.h"
 
 namespace hlokit {

@@ -28,17 +28,17 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/arguments/argument_generator.h"
+#include "check/arguments/argument_generator.h"
+#include "check/isolation/fast_tolerance.h"
 #include "interp/compiled/code/code_cache.h"
 #include "interp/compiled/code/engine_modules.h"
 #include "interp/compiled/compiled_kernels.h"
 #include "interp/exact/evaluator.h"
-#include "interp/isolation/fast_tolerance.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
 #include "ir/types/float_types.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "tests/properties/guarded_memory.h"
 #include "tests/random/random_module.h"
 #include "tests/random/value_round_trips.h"

@@ -18,19 +18,19 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "interp/runtime/observe/xplane.pb.h"
-#include "interp/tpu/export/hlo_proto.h"
-#include "interp/tpu/export/xplane.h"
-#include "interp/tpu/memory/heap_simulator.h"
-#include "interp/tpu/memory/memory_plan.h"
-#include "interp/tpu/timing/compile.h"
+#include "io/files/read_file.h"
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
-#include "parser/files/read_file.h"
+#include "parser/formats/parser.h"
 #include "parser/proto/hlo.pb.h"
 #include "passes/target/aliases.h"
+#include "runtime/observe/xplane.pb.h"
+#include "simulator/export/hlo_proto.h"
+#include "simulator/export/xplane.h"
+#include "simulator/memory/heap_simulator.h"
+#include "simulator/memory/memory_plan.h"
+#include "simulator/timing/compile.h"
 #include "tests/properties/hlo_files.h"
 
 namespace hlokit::tpu {

@@ -27,14 +27,14 @@
 #include <utility>
 #include <vector>
 
+#include "io/files/read_file.h"
 #include "ir/core/str_cat.h"
 #include "ir/digest/fingerprint.h"
 #include "ir/graph/traversal.h"
 #include "ir/json/json_printer.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
-#include "parser/files/read_file.h"
+#include "parser/formats/parser.h"
 #include "parser/proto/proto_file.h"
 #include "tests/properties/hlo_files.h"
 #include "tests/properties/module_edits.h"

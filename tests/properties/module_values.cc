@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "interp/arguments/argument_generator.h"
-#include "interp/equivalence/equivalence_check.h"
+#include "check/arguments/argument_generator.h"
+#include "check/equivalence/equivalence_check.h"
 #include "interp/exact/evaluator.h"
 #include "interp/reference/evaluator.h"
 #include "ir/core/first_error.h"

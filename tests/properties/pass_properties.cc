@@ -28,17 +28,17 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/arguments/argument_generator.h"
-#include "interp/equivalence/equivalence_check.h"
+#include "check/arguments/argument_generator.h"
+#include "check/equivalence/equivalence_check.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/instruction_evaluator.h"
+#include "io/files/read_file.h"
 #include "ir/core/str_cat.h"
 #include "ir/digest/fingerprint.h"
 #include "ir/sharding/unpartitioned.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
-#include "parser/files/read_file.h"
+#include "parser/formats/parser.h"
 #include "passes/analysis/cost.h"
 #include "passes/annotations/text.h"
 #include "passes/core/pipeline.h"

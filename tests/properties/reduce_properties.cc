@@ -17,11 +17,11 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/equivalence/pass_bisection.h"
+#include "check/bisection/pass_bisection.h"
 #include "interp/exact/instruction_evaluator.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/printer.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "passes/core/registry.h"
 #include "passes/reduce/reduction.h"
 #include "passes/rewrite/rule_pass.h"

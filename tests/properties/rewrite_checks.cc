@@ -30,11 +30,11 @@
 #include <vector>
 
 #include "interp/exact/instruction_evaluator.h"
+#include "io/files/read_file.h"
 #include "ir/core/str_cat.h"
 #include "ir/sharding/unpartitioned.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
-#include "parser/files/read_file.h"
+#include "parser/formats/parser.h"
 #include "passes/annotations/text.h"
 #include "passes/core/pipeline.h"
 #include "tests/properties/module_values.h"

@@ -7,9 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "io/files/read_file.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
-#include "parser/files/read_file.h"
 
 namespace hlokit::properties {
 namespace {

@@ -21,9 +21,9 @@
 #include "ir/sharding/tiling_arithmetic.h"
 #include "ir/sharding/tiling_reshape.h"
 #include "nlohmann/json.hpp"
-#include "parser/core/parser.h"
-#include "parser/core/text_cursor.h"
+#include "parser/formats/parser.h"
 #include "parser/hlo/sharding_parser.h"
+#include "parser/text/text_cursor.h"
 
 namespace hlokit {
 namespace {

@@ -27,9 +27,9 @@
 #include "ir/sharding/sharding.h"
 #include "ir/sharding/tiling.h"
 #include "ir/text/metadata_text.h"
-#include "parser/core/parser.h"
-#include "parser/core/text_cursor.h"
+#include "parser/formats/parser.h"
 #include "parser/hlo/sharding_parser.h"
+#include "parser/text/text_cursor.h"
 #include "passes/core/pipeline.h"
 
 namespace hlokit {

@@ -26,12 +26,12 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/equivalence/partition_check.h"
+#include "check/equivalence/partition_check.h"
+#include "io/files/read_file.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/text_writer.h"
 #include "ir/text/printer.h"
-#include "parser/core/parser.h"
-#include "parser/files/read_file.h"
+#include "parser/formats/parser.h"
 #include "passes/analysis/cost.h"
 #include "passes/core/pipeline.h"
 #include "passes/sharding/sharding_rule.h"

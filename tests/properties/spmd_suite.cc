@@ -24,11 +24,11 @@
 #include <system_error>
 #include <vector>
 
-#include "interp/equivalence/partition_check.h"
+#include "check/equivalence/partition_check.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/text_writer.h"
 #include "ir/text/printer.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "passes/core/pipeline.h"
 #include "tests/properties/smaller_module.h"
 #include "tests/properties/spmd_expectations.h"

@@ -18,9 +18,9 @@
 
 #include "ir/digest/fingerprint.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "parser/mlir/printer.h"
-#include "parser/stablehlo/export.h"
+#include "parser/stablehlo/export/export.h"
 #include "passes/core/pipeline.h"
 #include "tests/properties/hlo_files.h"
 

@@ -5,9 +5,9 @@
 #include <memory>
 #include <utility>
 
-#include "interp/arguments/argument_generator.h"
+#include "check/arguments/argument_generator.h"
 #include "interp/exact/evaluator.h"
-#include "interp/values/arguments.h"
+#include "io/arrays/arguments.h"
 #include "ir/core/first_error.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
@@ -15,7 +15,7 @@
 #include "ir/json/json_printer.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "parser/json/json_parser.h"
 #include "passes/core/pipeline.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "interp/exact/builder/mixed_precision.h"
-#include "interp/exact/program/host_io.h"
+#include "interp/interface/host_io.h"
 #include "ir/graph/module.h"
 #include "ir/ops/opcode.h"
 #include "ir/types/literal.h"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "ir/graph/module.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 
 namespace hlokit {
 

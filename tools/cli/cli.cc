@@ -14,12 +14,12 @@
 #include <stdexcept>
 #include <utility>
 
+#include "io/files/read_file.h"
 #include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "ir/core/text_writer.h"
-#include "parser/core/stablehlo_program.h"
-#include "parser/files/read_file.h"
+#include "parser/formats/stablehlo_program.h"
 #include "tools/cli/completion.h"
 #include "tools/cli/dump_files.h"
 #include "tools/cli/empty_value.h"

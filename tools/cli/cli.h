@@ -26,7 +26,7 @@
 #include "ir/graph/literal_fill.h"
 #include "ir/graph/module.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "tools/cli/completion.h"
 
 namespace hlokit::cli {

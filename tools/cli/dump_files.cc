@@ -9,8 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "io/stores/store_url.h"
 #include "ir/core/str_cat.h"
-#include "parser/store/store_url.h"
 
 namespace hlokit::cli {
 namespace {

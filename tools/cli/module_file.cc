@@ -10,9 +10,9 @@
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "parser/bytecode/writer.h"
-#include "parser/core/module_formats.h"
+#include "parser/formats/module_formats.h"
 #include "parser/mlir/printer.h"
-#include "parser/stablehlo/export.h"
+#include "parser/stablehlo/export/export.h"
 
 namespace hlokit::cli {
 

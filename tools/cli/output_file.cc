@@ -6,9 +6,9 @@
 
 #include <system_error>
 
+#include "io/stores/store_url.h"
+#include "io/stores/write_all.h"
 #include "ir/core/str_cat.h"
-#include "parser/store/store_url.h"
-#include "parser/store/write_all.h"
 
 namespace hlokit::cli {
 

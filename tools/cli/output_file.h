@@ -11,8 +11,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "io/files/atomic_file_writer.h"
 #include "ir/core/text_writer.h"
-#include "parser/files/atomic_file_writer.h"
 #include "tools/cli/cli.h"
 
 namespace hlokit::cli {

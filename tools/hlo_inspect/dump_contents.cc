@@ -8,8 +8,8 @@
 #include <memory>
 #include <system_error>
 
+#include "io/files/read_file.h"
 #include "ir/core/str_cat.h"
-#include "parser/files/read_file.h"
 #include "parser/proto/proto_file.h"
 
 namespace hlokit::cli {

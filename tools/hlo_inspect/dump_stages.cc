@@ -8,7 +8,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/core/text_writer.h"
-#include "parser/core/stablehlo_program.h"
+#include "parser/formats/stablehlo_program.h"
 
 namespace hlokit::cli {
 namespace {

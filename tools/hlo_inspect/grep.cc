@@ -15,11 +15,11 @@
 #include <utility>
 #include <vector>
 
+#include "io/files/read_file.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/thread_group.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/module_formats.h"
-#include "parser/files/read_file.h"
+#include "parser/formats/module_formats.h"
 #include "tools/cli/dump_files.h"
 #include "tools/cli/module_file.h"
 #include "tools/hlo_inspect/dump_stages.h"

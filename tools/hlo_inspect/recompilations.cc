@@ -7,11 +7,11 @@
 #include <string_view>
 #include <utility>
 
+#include "io/files/read_file.h"
 #include "ir/core/str_cat.h"
 #include "ir/digest/fingerprint.h"
 #include "ir/digest/fingerprint_diff.h"
-#include "parser/core/parser.h"
-#include "parser/files/read_file.h"
+#include "parser/formats/parser.h"
 
 namespace hlokit::cli {
 namespace {

@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "interp/equivalence/pass_bisection.h"
+#include "check/bisection/pass_bisection.h"
 #include "interp/exact/instruction_evaluator.h"
 #include "ir/core/str_cat.h"
 #include "ir/types/float_types.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "passes/core/pipeline.h"
 #include "passes/query/query.h"
 #include "tools/cli/text/regex.h"

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "interp/equivalence/equivalence_check.h"
+#include "check/equivalence/equivalence_check.h"
 #include "passes/reduce/reduction.h"
 
 namespace hlokit::reduce {

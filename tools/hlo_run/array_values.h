@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "interp/values/array_file.h"
+#include "io/arrays/array_file.h"
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"
 #include "tools/cli/cli.h"

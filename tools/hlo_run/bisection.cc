@@ -8,10 +8,10 @@
 #include <thread>
 
 #include "absl/strings/str_format.h"
-#include "interp/equivalence/pass_bisection.h"
+#include "check/bisection/pass_bisection.h"
 #include "interp/exact/instruction_evaluator.h"
 #include "ir/core/str_cat.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "passes/reduce/reduction.h"
 #include "tools/cli/crash/interrupt.h"
 #include "tools/cli/output_file.h"

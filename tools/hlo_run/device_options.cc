@@ -10,14 +10,14 @@
 #include <system_error>
 #include <vector>
 
-#include "interp/equivalence/partitioned_program.h"
-#include "interp/tpu/timing/compile.h"
-#include "interp/tpu/timing/device_selection.h"
+#include "interp/program/partitioned_program.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "ir/sharding/unpartitioned.h"
 #include "passes/core/pipeline.h"
 #include "passes/instrumentation/printing.h"
+#include "simulator/timing/compile.h"
+#include "simulator/timing/device_selection.h"
 #include "tools/cli/flags/device_flag.h"
 
 namespace hlokit::run {

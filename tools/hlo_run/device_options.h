@@ -5,8 +5,8 @@
 
 #include <optional>
 
-#include "interp/tpu/timing/simulator.h"
 #include "ir/graph/module_fwd.h"
+#include "simulator/timing/simulator.h"
 #include "tools/cli/cli.h"
 #include "tools/hlo_run/simulation.h"
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "interp/equivalence/sharded_arrays.h"
 #include "interp/exact/evaluator.h"
-#include "interp/reference/engine.h"
+#include "interp/program/engine.h"
+#include "interp/program/sharded_arrays.h"
 #include "ir/core/diagnostic.h"
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"

@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "interp/exact/processor/instruction_set.h"
+#include "interp/processor/instruction_set.h"
 #include "ir/core/str_cat.h"
 #include "passes/core/pipeline.h"
 #include "tools/cli/flags/memory_flag.h"

@@ -8,10 +8,10 @@
 #include <optional>
 #include <string>
 
-#include "interp/equivalence/sharded_arrays.h"
+#include "check/comparison/value_comparison.h"
 #include "interp/exact/evaluator.h"
-#include "interp/exact/observers/value_trace.h"
-#include "interp/values/value_comparison.h"
+#include "interp/observers/value_trace.h"
+#include "interp/program/sharded_arrays.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/flags/engine_flags.h"
 #include "tools/hlo_run/engine.h"

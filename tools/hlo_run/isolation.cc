@@ -7,19 +7,19 @@
 #include <string>
 #include <utility>
 
+#include "check/isolation/isolation.h"
+#include "check/isolation/recorded_values.h"
+#include "check/isolation/replay.h"
+#include "check/isolation/value_directory.h"
 #include "interp/exact/instruction_evaluator.h"
-#include "interp/isolation/isolation.h"
-#include "interp/isolation/recorded_values.h"
-#include "interp/isolation/replay.h"
-#include "interp/isolation/value_directory.h"
-#include "interp/tpu/report/report.h"
-#include "interp/values/value_summary.h"
+#include "interp/observers/value_summary.h"
 #include "ir/core/double_text.h"
 #include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/text_writer.h"
 #include "ir/text/printer.h"
 #include "passes/core/pipeline.h"
+#include "simulator/report/report.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/text/text_lines.h"
 

@@ -8,13 +8,13 @@
 #include <memory>
 #include <vector>
 
+#include "check/isolation/value_directory.h"
 #include "interp/compiled/compiled_kernels.h"
 #include "interp/exact/evaluator.h"
-#include "interp/exact/observers/instruction_profiler.h"
-#include "interp/exact/observers/nonfinite_check.h"
-#include "interp/exact/observers/observer_list.h"
-#include "interp/exact/observers/value_trace.h"
-#include "interp/isolation/value_directory.h"
+#include "interp/observers/instruction_profiler.h"
+#include "interp/observers/nonfinite_check.h"
+#include "interp/observers/observer_list.h"
+#include "interp/observers/value_trace.h"
 #include "ir/core/text_writer.h"
 #include "ir/graph/module_fwd.h"
 #include "tools/cli/cli.h"

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/distributed/mpi_session.h"
+#include "interp/processes/mpi_session.h"
 #include "ir/graph/module.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/flags/variation_flags.h"

@@ -6,10 +6,10 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/types/sized_shape.h"
-#include "parser/core/byte_limit.h"
-#include "parser/core/module_formats.h"
+#include "parser/formats/module_formats.h"
 #include "parser/proto/literal_proto.h"
 #include "parser/proto/module_writer.h"
+#include "parser/text/byte_limit.h"
 #include "tools/cli/module_file.h"
 #include "tools/cli/output_file.h"
 

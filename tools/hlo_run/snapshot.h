@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "interp/equivalence/sharded_arrays.h"
 #include "interp/exact/evaluator.h"
+#include "interp/program/sharded_arrays.h"
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"
 #include "parser/proto/proto_file.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "interp/distributed/mpi_session.h"
+#include "interp/processes/mpi_session.h"
 #include "ir/graph/module.h"
 #include "tools/cli/cli.h"
 #include "tools/hlo_run/simulation.h"

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "interp/tpu/timing/device_selection.h"
-#include "interp/tpu/timing/host.h"
 #include "ir/core/str_cat.h"
+#include "simulator/timing/device_selection.h"
+#include "simulator/timing/host.h"
 
 namespace hlokit::run {
 namespace {

@@ -7,11 +7,11 @@
 #include <memory>
 #include <utility>
 
-#include "interp/arguments/argument_generator.h"
-#include "interp/values/arguments.h"
-#include "interp/values/array_file.h"
-#include "interp/values/npy.h"
-#include "interp/values/value_summary.h"
+#include "check/arguments/argument_generator.h"
+#include "interp/observers/value_summary.h"
+#include "io/arrays/arguments.h"
+#include "io/arrays/array_file.h"
+#include "io/arrays/npy.h"
 #include "ir/core/str_cat.h"
 #include "tools/cli/output_file.h"
 #include "tools/hlo_run/array_values.h"

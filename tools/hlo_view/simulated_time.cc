@@ -3,10 +3,10 @@
 
 #include <optional>
 
-#include "interp/tpu/program/kernel_plan.h"
-#include "interp/tpu/timing/compile.h"
-#include "interp/tpu/timing/device_selection.h"
-#include "interp/tpu/timing/simulator.h"
+#include "simulator/program/kernel_plan.h"
+#include "simulator/timing/compile.h"
+#include "simulator/timing/device_selection.h"
+#include "simulator/timing/simulator.h"
 #include "tools/cli/flags/device_flag.h"
 #include "tools/cli/pages/graph_page.h"
 

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "interp/cache/persistent_cache.h"
+#include "io/cache/persistent_cache.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/text_writer.h"
 #include "ir/text/printer.h"

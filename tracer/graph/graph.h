@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "interp/runtime/client/device_buffer.h"
 #include "ir/core/ids.h"
 #include "ir/types/shape.h"
+#include "runtime/client/device_buffer.h"
 #include "tracer/graph/op.h"
 
 namespace hlokit::lazy {

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <new>
 
-#include "interp/runtime/client/block_free_list.h"
+#include "runtime/client/block_free_list.h"
 
 namespace hlokit::lazy {
 

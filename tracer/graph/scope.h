@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "interp/runtime/observe/profiler.h"
+#include "runtime/observe/profiler.h"
 
 namespace hlokit::lazy {
 

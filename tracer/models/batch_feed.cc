@@ -8,11 +8,11 @@
 #include <thread>
 #include <utility>
 
-#include "interp/metrics/metrics.h"
-#include "interp/runtime/observe/profiler.h"
+#include "io/metrics/metrics.h"
 #include "ir/core/diagnostic.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
+#include "runtime/observe/profiler.h"
 #include "tracer/step/device_state.h"
 
 namespace hlokit::lazy::models {

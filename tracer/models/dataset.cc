@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "interp/values/array_file.h"
+#include "io/arrays/array_file.h"
 #include "ir/core/str_cat.h"
 #include "ir/types/element_type.h"
 #include "tracer/graph/literal_scalar.h"

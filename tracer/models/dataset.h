@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Examples of a model in files of arrays (interp/values/array_file.h), whose first dimension is that of the examples.
+// Examples of a model in files of arrays (io/arrays/array_file.h), whose first dimension is that of the examples.
 #ifndef HLOKIT_TRACER_MODELS_DATASET_H_
 #define HLOKIT_TRACER_MODELS_DATASET_H_
 
@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "interp/values/stored_array.h"
+#include "io/arrays/stored_array.h"
 #include "ir/graph/context.h"
 #include "tracer/models/model.h"
 

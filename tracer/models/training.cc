@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "interp/distributed/world.h"
+#include "interp/processes/world.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/thread_group.h"
 #include "tracer/observe/profiling.h"

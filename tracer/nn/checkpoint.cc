@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "interp/values/safetensors.h"
+#include "io/arrays/safetensors.h"
 #include "ir/core/str_cat.h"
 #include "tracer/nn/state_dict.h"
 

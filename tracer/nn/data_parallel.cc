@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/nn/data_parallel.h"
 
-#include "interp/distributed/world.h"
+#include "interp/processes/world.h"
 #include "tracer/autograd/node.h"
 #include "tracer/dispatch/dispatch.h"
 #include "tracer/graph/scope.h"

@@ -5,9 +5,9 @@
 #include <exception>
 #include <utility>
 
-#include "interp/metrics/metrics.h"
-#include "interp/runtime/observe/profiler.h"
+#include "io/metrics/metrics.h"
 #include "ir/core/str_cat.h"
+#include "runtime/observe/profiler.h"
 #include "tracer/graph/scope.h"
 #include "tracer/step/device_state.h"
 

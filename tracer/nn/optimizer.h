@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "interp/values/safetensors.h"
+#include "io/arrays/safetensors.h"
 #include "tracer/graph/tensor.h"
 #include "tracer/graph/value.h"
 #include "tracer/nn/parameter_registry.h"

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "interp/values/safetensors.h"
+#include "io/arrays/safetensors.h"
 #include "tracer/nn/parameter_registry.h"
 
 namespace hlokit::lazy::nn {

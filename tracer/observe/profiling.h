@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "interp/runtime/observe/profiler.h"
+#include "runtime/observe/profiler.h"
 #include "tracer/graph/scope.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/tracer.h"

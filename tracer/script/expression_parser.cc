@@ -8,7 +8,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "tracer/script/script_parser.h"
 #include "tracer/text/literal_line.h"
 

@@ -5,9 +5,9 @@
 #include <exception>
 #include <mutex>
 
-#include "interp/runtime/observe/profiler.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/thread_group.h"
+#include "runtime/observe/profiler.h"
 #include "tracer/script/script_program.h"
 #include "tracer/script/script_runner.h"
 #include "tracer/step/device_state.h"

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "interp/values/stored_array.h"
+#include "io/arrays/stored_array.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 

@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "interp/values/array_file.h"
+#include "io/arrays/array_file.h"
 #include "ir/graph/context.h"
 #include "ir/types/literal.h"
 

@@ -9,7 +9,7 @@
 
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "tracer/graph/deterministic_init.h"
 #include "tracer/graph/literal_scalar.h"
 #include "tracer/script/script_range.h"

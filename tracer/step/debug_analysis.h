@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/metrics/metrics.h"
+#include "io/metrics/metrics.h"
 #include "ir/graph/module_fwd.h"
 #include "tracer/step/execution_log.h"
 

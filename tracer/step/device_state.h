@@ -14,9 +14,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "interp/runtime/client/client.h"
 #include "ir/core/intern_index.h"
 #include "ir/graph/context.h"
+#include "runtime/client/client.h"
 #include "tracer/graph/graph.h"
 #include "tracer/graph/graph_fwd.h"
 #include "tracer/graph/reentrant_mutex.h"

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "io/stores/store_url.h"
 #include "ir/core/diagnostic.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
-#include "parser/store/store_url.h"
 #include "tracer/observe/save_graphs.h"
 
 namespace hlokit::lazy {

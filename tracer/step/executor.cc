@@ -10,8 +10,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "interp/runtime/observe/profiler.h"
 #include "ir/core/str_cat.h"
+#include "runtime/observe/profiler.h"
 #include "tracer/graph/grad_function.h"
 #include "tracer/graph/schema.h"
 #include "tracer/graph/tiling.h"

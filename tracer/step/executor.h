@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "interp/cache/persistent_cache.h"
+#include "io/cache/persistent_cache.h"
 #include "ir/graph/module.h"
 #include "tracer/graph/scope.h"
 #include "tracer/graph/tensor.h"

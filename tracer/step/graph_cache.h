@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "interp/runtime/client/client.h"
 #include "ir/core/hashing.h"
 #include "ir/digest/digest.h"
 #include "ir/types/shape.h"
+#include "runtime/client/client.h"
 
 namespace hlokit::lazy {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/types/span.h"
-#include "interp/cache/persistent_cache.h"
+#include "io/cache/persistent_cache.h"
 #include "ir/digest/digest.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/executor.h"

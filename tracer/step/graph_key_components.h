@@ -4,7 +4,7 @@
 #ifndef HLOKIT_TRACER_STEP_GRAPH_KEY_COMPONENTS_H_
 #define HLOKIT_TRACER_STEP_GRAPH_KEY_COMPONENTS_H_
 
-#include "interp/cache/persistent_cache.h"
+#include "io/cache/persistent_cache.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/executor.h"
 

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
-#include "interp/runtime/observe/profiler.h"
 #include "ir/core/str_cat.h"
+#include "runtime/observe/profiler.h"
 #include "tracer/graph/schema.h"
 #include "tracer/observe/save_graphs.h"
 #include "tracer/step/device_state.h"

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "ir/core/str_cat.h"
-#include "parser/core/parser.h"
-#include "parser/core/text_cursor.h"
+#include "parser/formats/parser.h"
 #include "parser/hlo/literal_parser.h"
+#include "parser/text/text_cursor.h"
 
 namespace hlokit::lazy {
 

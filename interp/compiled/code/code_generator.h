@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "interp/compiled/programs/loop_program.h"
-#include "interp/exact/processor/instruction_set.h"
+#include "interp/processor/instruction_set.h"
 
 namespace hlokit::interp::compiled {
 

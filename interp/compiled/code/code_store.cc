@@ -10,9 +10,9 @@
 
 #include "absl/strings/match.h"
 #include "interp/compiled/code/engine_build_id.h"
+#include "io/stores/directory_store.h"
+#include "io/stores/store_url.h"
 #include "ir/core/str_cat.h"
-#include "parser/store/directory_store.h"
-#include "parser/store/store_url.h"
 
 namespace hlokit::interp::compiled {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled loops on disk, shared by processes: entries of a program cache (interp/cache/persistent_cache.h),
+// Compiled loops on disk, shared by processes: entries of a program cache (io/cache/persistent_cache.h),
 // each with the text of its loop program, and the instruction set and build of the generator that it is for.
 //
 // The environment names the directory:
@@ -8,7 +8,7 @@
 // else it is hlokit/code in XDG_CACHE_HOME or ~/.cache.
 //
 // What lies there will be executed. So a directory that another user can change, or replace, is not used, with a
-// warning, nor is a file in it that belongs to another (parser/store/private_directory.h).
+// warning, nor is a file in it that belongs to another (io/stores/private_directory.h).
 #ifndef HLOKIT_INTERP_COMPILED_CODE_CODE_STORE_H_
 #define HLOKIT_INTERP_COMPILED_CODE_CODE_STORE_H_
 
@@ -18,9 +18,9 @@
 #include <string>
 #include <string_view>
 
-#include "interp/cache/persistent_cache.h"
 #include "interp/compiled/code/code_generator.h"
-#include "interp/exact/processor/instruction_set.h"
+#include "interp/processor/instruction_set.h"
+#include "io/cache/persistent_cache.h"
 
 namespace hlokit::interp::compiled {
 

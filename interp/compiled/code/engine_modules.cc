@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "interp/compiled/code/engine_build_id.h"
-#include "interp/exact/processor/instruction_set.h"
+#include "interp/processor/instruction_set.h"
+#include "io/stores/private_directory.h"
 #include "ir/core/str_cat.h"
-#include "parser/store/private_directory.h"
 
 namespace hlokit::interp::compiled {
 namespace {

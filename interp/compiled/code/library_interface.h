@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <string>
 
-#include "interp/exact/processor/instruction_set.h"
+#include "interp/processor/instruction_set.h"
 
 namespace hlokit::interp::compiled {
 

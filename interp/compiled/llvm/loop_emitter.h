@@ -10,7 +10,7 @@
 #include "interp/compiled/llvm/row_passes.h"
 #include "interp/compiled/llvm/value_emitter.h"
 #include "interp/compiled/programs/loop_program.h"
-#include "interp/exact/processor/instruction_set.h"
+#include "interp/processor/instruction_set.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "interp/compiled/programs/loop_program.h"
-#include "interp/exact/processor/instruction_set.h"
+#include "interp/processor/instruction_set.h"
 #include "llvm/IR/IRBuilder.h"
 
 namespace hlokit::interp::compiled {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "interp/exact/processor/instruction_set.h"
+#include "interp/processor/instruction_set.h"
 #include "ir/graph/attribute_views.h"
 
 namespace hlokit::interp::compiled {

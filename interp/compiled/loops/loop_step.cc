@@ -17,8 +17,8 @@
 #include "interp/compiled/programs/loop_layout.h"
 #include "interp/exact/builder/kernels.h"
 #include "interp/exact/builder/program_builder.h"
-#include "interp/exact/processor/instruction_set.h"
 #include "interp/exact/program/loop_nest.h"
+#include "interp/processor/instruction_set.h"
 
 namespace hlokit::interp::compiled {
 namespace {

@@ -21,7 +21,7 @@
 #include "interp/compiled/code/engine_build_id.h"
 #include "interp/compiled/code/library_interface.h"
 #include "interp/compiled/onednn/weights_packing.h"
-#include "interp/exact/processor/instruction_set.h"
+#include "interp/processor/instruction_set.h"
 #include "oneapi/dnnl/dnnl.hpp"
 
 namespace hlokit::interp::compiled {

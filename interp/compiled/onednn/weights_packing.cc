@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "interp/exact/processor/vector_transpose.h"
+#include "interp/processor/vector_transpose.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

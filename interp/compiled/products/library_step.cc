@@ -12,7 +12,7 @@
 #include "interp/exact/builder/emit.h"
 #include "interp/exact/builder/program_builder.h"
 #include "interp/exact/machine/run_context.h"
-#include "interp/exact/processor/instruction_set.h"
+#include "interp/processor/instruction_set.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp::compiled {

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstring>
 
-#include "interp/exact/processor/instruction_set.h"
+#include "interp/processor/instruction_set.h"
 
 namespace hlokit::interp::compiled {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "interp/exact/processor/instruction_set.h"
-#include "interp/exact/processor/vector_transpose.h"
+#include "interp/processor/instruction_set.h"
+#include "interp/processor/vector_transpose.h"
 
 namespace hlokit::interp::compiled {
 namespace {

@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "interp/exact/processor/instruction_set.h"
+#include "interp/processor/instruction_set.h"
 
 namespace hlokit::interp::compiled {
 

@@ -14,7 +14,7 @@
 #include "interp/exact/builder/program_builder.h"
 #include "interp/exact/builder/scalar_function.h"
 #include "interp/exact/machine/run_context.h"
-#include "interp/exact/processor/instruction_set.h"
+#include "interp/processor/instruction_set.h"
 #include "ir/graph/attribute_views.h"
 
 namespace hlokit::interp::compiled {

@@ -17,9 +17,9 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
-#include "interp/distributed/world.h"
 #include "interp/exact/builder/collective.h"
 #include "interp/exact/machine/run_context.h"
+#include "interp/processes/world.h"
 
 namespace hlokit::interp {
 

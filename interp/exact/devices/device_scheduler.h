@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "interp/distributed/world.h"
 #include "interp/exact/builder/collective.h"
 #include "interp/exact/devices/process_groups.h"
 #include "interp/exact/machine/run_context.h"
 #include "interp/exact/machine/virtual_machine.h"
 #include "interp/exact/program/program.h"
+#include "interp/processes/world.h"
 #include "ir/graph/module_fwd.h"
 
 namespace hlokit::interp {

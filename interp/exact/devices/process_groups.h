@@ -9,10 +9,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
-#include "interp/distributed/world.h"
 #include "interp/exact/builder/collective.h"
 #include "interp/exact/builder/program_builder.h"
 #include "interp/exact/program/program.h"
+#include "interp/processes/world.h"
 #include "ir/graph/module.h"
 
 namespace hlokit::interp {

@@ -7,14 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "interp/custom_calls/custom_calls.h"
+#include "interp/custom_calls/layout_constraints.h"
+#include "interp/custom_calls/matrix_calls.h"
+#include "interp/custom_calls/tpu_calls.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/exact/builder/emit.h"
 #include "interp/exact/builder/kernels.h"
 #include "interp/exact/builder/program_builder.h"
-#include "interp/exact/custom_calls/custom_calls.h"
-#include "interp/exact/custom_calls/layout_constraints.h"
-#include "interp/exact/custom_calls/matrix_calls.h"
-#include "interp/exact/custom_calls/tpu_calls.h"
 #include "interp/exact/machine/run_context.h"
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"

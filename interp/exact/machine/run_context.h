@@ -19,11 +19,11 @@
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "interp/exact/memory/buffer_pool.h"
-#include "interp/exact/processor/thread_pool.h"
-#include "interp/exact/program/execution_observer.h"
-#include "interp/exact/program/host_io.h"
-#include "interp/exact/program/limits.h"
 #include "interp/exact/program/program.h"
+#include "interp/interface/execution_observer.h"
+#include "interp/interface/host_io.h"
+#include "interp/interface/limits.h"
+#include "interp/processor/thread_pool.h"
 #include "ir/core/diagnostic.h"
 
 namespace hlokit::interp {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "interp/exact/machine/run_context.h"
-#include "interp/exact/processor/tile_transpose.h"
+#include "interp/processor/tile_transpose.h"
 
 namespace hlokit::interp {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "absl/types/span.h"
 #include "interp/exact/machine/run_context.h"
-#include "interp/exact/program/execution_observer.h"
 #include "interp/exact/program/program.h"
+#include "interp/interface/execution_observer.h"
 #include "ir/types/literal.h"
 
 namespace hlokit::interp {

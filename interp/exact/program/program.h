@@ -13,7 +13,7 @@
 
 #include "interp/exact/memory/buffer_pool.h"
 #include "interp/exact/program/exact_fwd.h"
-#include "interp/exact/program/execution_observer.h"
+#include "interp/interface/execution_observer.h"
 #include "ir/graph/module.h"
 
 namespace hlokit::interp {

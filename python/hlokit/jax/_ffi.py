@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Typed custom calls (XLA's FFI): handlers of other libraries for the plugin, and handlers in Python.
 
-The structs are those of XLA's C interfaces; each begins with its size. The plugin's own are interp/pjrt/c_api/ffi_args.h
+The structs are those of XLA's C interfaces; each begins with its size. The plugin's own are pjrt/c_api/ffi_args.h
 and xla_ffi.h.
 """
 

@@ -3,8 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "io/stores/store_url.h"
 #include "ir/core/str_cat.h"
-#include "parser/store/store_url.h"
 
 namespace hlokit::cli {
 

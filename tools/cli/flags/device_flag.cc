@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/tpu/timing/device_selection.h"
 #include "ir/core/str_cat.h"
+#include "simulator/timing/device_selection.h"
 
 namespace hlokit::cli {
 

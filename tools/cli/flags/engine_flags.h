@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "interp/reference/engine.h"
+#include "interp/program/engine.h"
 #include "ir/graph/module.h"
 #include "tools/cli/cli.h"
 

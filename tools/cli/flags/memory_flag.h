@@ -5,7 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "interp/exact/program/limits.h"
+#include "interp/interface/limits.h"
 
 namespace hlokit::cli {
 

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "io/files/atomic_file_writer.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/module.h"
-#include "parser/files/atomic_file_writer.h"
 #include "passes/instrumentation/printing.h"
 
 namespace hlokit::cli {

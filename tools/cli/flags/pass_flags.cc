@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "interp/exact/instruction_evaluator.h"
+#include "io/stores/store_url.h"
 #include "ir/core/str_cat.h"
-#include "parser/store/store_url.h"
 #include "passes/annotations/text.h"
 #include "passes/core/pass_error.h"
 #include "passes/documentation/documentation.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "interp/equivalence/equivalence_check.h"
+#include "check/equivalence/equivalence_check.h"
 #include "ir/verify/verifier.h"
 #include "passes/core/pipeline.h"
 #include "passes/instrumentation/printing.h"

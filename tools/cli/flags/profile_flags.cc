@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "interp/runtime/observe/profile_directory.h"
-#include "interp/tpu/export/profile_simulation.h"
-#include "interp/tpu/export/report_document.h"
-#include "interp/tpu/report/number_text.h"
-#include "interp/tpu/timing/device_selection.h"
 #include "ir/core/str_cat.h"
+#include "runtime/observe/profile_directory.h"
+#include "simulator/export/profile_simulation.h"
+#include "simulator/export/report_document.h"
+#include "simulator/report/number_text.h"
+#include "simulator/timing/device_selection.h"
 #include "tools/cli/flags/device_flag.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/pages/graph_page.h"

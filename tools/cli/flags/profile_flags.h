@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "interp/runtime/observe/profiler.h"
-#include "interp/runtime/observe/profiler_server.h"
+#include "runtime/observe/profiler.h"
+#include "runtime/observe/profiler_server.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/flags/variation_flags.h"
 

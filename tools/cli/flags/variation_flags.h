@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "interp/tpu/timing/simulator.h"
+#include "simulator/timing/simulator.h"
 #include "tools/cli/cli.h"
 
 namespace CLI {

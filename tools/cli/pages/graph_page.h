@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "interp/tpu/timing/simulator.h"
 #include "ir/graph/module.h"
 #include "passes/view/graph_document.h"
+#include "simulator/timing/simulator.h"
 #include "tools/cli/cli.h"
 
 namespace hlokit::cli {

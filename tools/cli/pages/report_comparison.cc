@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "interp/tpu/report/number_text.h"
 #include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
+#include "simulator/report/number_text.h"
 #include "tools/cli/pages/web_page.h"
 
 namespace hlokit::cli {

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "interp/custom_calls/real_values.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/exact/builder/kernels.h"
-#include "interp/exact/custom_calls/real_values.h"
 #include "interp/exact/machine/run_context.h"
 #include "ir/ops/attribute.h"
 

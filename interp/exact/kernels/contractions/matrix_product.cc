@@ -8,8 +8,8 @@
 #include <string>
 #include <type_traits>
 
-#include "interp/exact/processor/instruction_set.h"
 #include "interp/exact/program/element_width.h"
+#include "interp/processor/instruction_set.h"
 #include "ir/graph/module.h"
 
 #if defined(__clang__)

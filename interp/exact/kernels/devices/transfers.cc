@@ -17,7 +17,7 @@
 #include "interp/exact/builder/program_builder.h"
 #include "interp/exact/kernels/devices/collective_groups.h"
 #include "interp/exact/machine/run_context.h"
-#include "interp/exact/program/host_io.h"
+#include "interp/interface/host_io.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/frontend_attributes.h"
 

@@ -12,7 +12,7 @@
 #include <limits>
 
 #include "interp/exact/kernels/element_loop.h"
-#include "interp/exact/processor/instruction_set.h"
+#include "interp/processor/instruction_set.h"
 
 namespace hlokit::interp {
 namespace {

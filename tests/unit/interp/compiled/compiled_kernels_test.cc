@@ -10,16 +10,16 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/arguments/argument_generator.h"
+#include "check/arguments/argument_generator.h"
+#include "check/comparison/value_comparison.h"
 #include "interp/compiled/code/engine_modules.h"
 #include "interp/compiled/products/library_step.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/machine/run_context.h"
-#include "interp/exact/processor/thread_pool.h"
-#include "interp/values/value_comparison.h"
+#include "interp/processor/thread_pool.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "tests/unit/interp/compiled/both_engines.h"
 
 namespace hlokit::interp::compiled {

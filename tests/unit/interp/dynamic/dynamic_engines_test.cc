@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "interp/arguments/argument_generator.h"
-#include "interp/equivalence/program_passes.h"
-#include "interp/reference/engine.h"
-#include "interp/values/value_comparison.h"
+#include "check/arguments/argument_generator.h"
+#include "check/comparison/value_comparison.h"
+#include "interp/program/engine.h"
+#include "interp/program/program_passes.h"
 #include "ir/types/sized_shape.h"
 #include "tests/unit/interp/dynamic/dynamic_programs.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "interp/arguments/argument_generator.h"
+#include "check/arguments/argument_generator.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/instruction_evaluator.h"
 #include "ir/verify/verifier.h"

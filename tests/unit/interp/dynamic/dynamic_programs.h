@@ -15,7 +15,7 @@
 
 #include "absl/types/span.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 
 namespace hlokit::interp {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 
 namespace hlokit::interp {
 namespace {

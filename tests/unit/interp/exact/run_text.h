@@ -13,11 +13,11 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/arguments/argument_generator.h"
+#include "check/arguments/argument_generator.h"
+#include "check/comparison/value_comparison.h"
 #include "interp/exact/evaluator.h"
 #include "interp/reference/evaluator.h"
-#include "interp/values/arguments.h"
-#include "interp/values/value_comparison.h"
+#include "io/arrays/arguments.h"
 #include "ir/core/diagnostic.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/text_writer.h"
@@ -25,7 +25,7 @@
 #include "ir/graph/module.h"
 #include "ir/text/literal_text.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 
 namespace hlokit::interp {
 

@@ -9,7 +9,7 @@
 #include "ir/digest/fingerprint.h"
 #include "ir/inference/shape_inference.h"
 #include "ir/text/printer.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "tests/unit/parsed_module.h"
 
 namespace hlokit {

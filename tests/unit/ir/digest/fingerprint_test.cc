@@ -11,7 +11,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/text/printer.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 
 namespace hlokit {
 namespace {

@@ -9,7 +9,7 @@
 #include "ir/graph/call_walk.h"
 #include "ir/graph/module.h"
 #include "ir/graph/traversal.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 
 namespace hlokit {
 namespace {

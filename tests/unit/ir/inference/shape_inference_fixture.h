@@ -12,7 +12,7 @@
 
 #include "ir/graph/module.h"
 #include "ir/inference/shape_inference.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 
 namespace hlokit {
 

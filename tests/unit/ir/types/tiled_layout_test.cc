@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ir/graph/context.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 
 namespace hlokit {
 namespace {

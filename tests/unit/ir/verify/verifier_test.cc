@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ir/core/str_cat.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 
 namespace hlokit {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "ir/graph/module.h"
-#include "parser/core/parser.h"
-#include "parser/core/text_cache.h"
+#include "parser/formats/parser.h"
 #include "parser/hlo/shape_parser.h"
+#include "parser/text/text_cache.h"
 
 namespace hlokit {
 namespace {

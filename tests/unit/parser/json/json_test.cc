@@ -14,7 +14,7 @@
 #include "ir/digest/fingerprint.h"
 #include "ir/json/json_printer.h"
 #include "ir/text/printer.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "parser/json/json_parser.h"
 
 namespace hlokit {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "ir/text/printer.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "parser/proto/module_reader.h"
 #include "parser/proto/module_writer.h"
 #include "parser/proto/proto_file.h"

@@ -7,11 +7,11 @@
 #include "ir/digest/fingerprint.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "parser/mlir/parser.h"
 #include "parser/mlir/printer.h"
-#include "parser/stablehlo/convert.h"
-#include "parser/stablehlo/export.h"
+#include "parser/stablehlo/export/export.h"
+#include "parser/stablehlo/import/convert.h"
 
 namespace hlokit::stablehlo {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/core/str_cat.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "tests/unit/parsed_module.h"
 
 namespace hlokit {

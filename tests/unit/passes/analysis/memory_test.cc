@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "ir/graph/traversal.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "passes/analysis/dataflow_analysis.h"
 #include "passes/analysis/reachability.h"
 #include "tests/unit/parsed_module.h"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/text/printer.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "passes/annotations/text.h"
 
 namespace hlokit {

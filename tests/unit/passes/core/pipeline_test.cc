@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "ir/core/str_cat.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "passes/documentation/documentation.h"
 
 namespace hlokit {

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "ir/core/source_buffer.h"
 #include "ir/text/printer.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "passes/diff/diff_text.h"
 #include "passes/diff/module_patch.h"
 

@@ -11,7 +11,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "passes/query/resize_dimension.h"
 
 namespace hlokit::query {

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "passes/annotations/annotations.h"
 #include "passes/core/registry.h"
 #include "passes/instrumentation/printing.h"

@@ -9,7 +9,7 @@
 #include "ir/types/float_types.h"
 #include "ir/types/literal.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 
 namespace hlokit {
 namespace {

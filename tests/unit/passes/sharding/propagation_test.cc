@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 #include "ir/sharding/tiling.h"
 #include "ir/text/printer.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "passes/sharding/explanation.h"
 #include "passes/sharding/shardy_propagation.h"
 

@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "ir/core/str_cat.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 
 namespace hlokit {
 namespace {

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "interp/tpu/timing/device_selection.h"
 #include "passes/target/device_description.h"
+#include "simulator/timing/device_selection.h"
 #include "tests/unit/captured_stderr.h"
 #include "tests/unit/parsed_module.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types of the document that interp/tpu/export/report_document.cc writes; docs/report.md documents it.
+// Types of the document that simulator/export/report_document.cc writes; docs/report.md documents it.
 export interface Op {
   name: string;
   category: string;

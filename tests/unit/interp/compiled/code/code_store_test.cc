@@ -15,13 +15,13 @@
 #include <utility>
 #include <vector>
 
-#include "interp/arguments/argument_generator.h"
+#include "check/arguments/argument_generator.h"
 #include "interp/compiled/code/engine_modules.h"
 #include "interp/compiled/compiled_kernels.h"
 #include "interp/exact/evaluator.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace hlokit::interp::compiled {

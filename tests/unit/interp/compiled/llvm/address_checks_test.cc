@@ -14,7 +14,7 @@
 #include "interp/compiled/code/code_generator.h"
 #include "interp/compiled/code/engine_modules.h"
 #include "interp/compiled/programs/loop_program.h"
-#include "interp/exact/processor/instruction_set.h"
+#include "interp/processor/instruction_set.h"
 
 namespace hlokit::interp::compiled {
 namespace {

@@ -15,7 +15,7 @@
 #include "interp/exact/evaluator.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 
 namespace hlokit::interp::compiled {
 namespace {

@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "check/isolation/fast_tolerance.h"
 #include "interp/compiled/code/engine_modules.h"
 #include "interp/compiled/compiled_kernels.h"
 #include "interp/exact/evaluator.h"
-#include "interp/isolation/fast_tolerance.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 
 namespace hlokit::interp::compiled {
 namespace {

@@ -10,14 +10,14 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/arguments/argument_generator.h"
+#include "check/arguments/argument_generator.h"
+#include "check/comparison/value_comparison.h"
 #include "interp/compiled/code/engine_modules.h"
 #include "interp/compiled/compiled_kernels.h"
 #include "interp/exact/evaluator.h"
-#include "interp/values/value_comparison.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
-#include "parser/core/parser.h"
+#include "parser/formats/parser.h"
 
 namespace hlokit::interp::compiled {
 namespace {

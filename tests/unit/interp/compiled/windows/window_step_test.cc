@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "interp/exact/processor/instruction_set.h"
+#include "interp/processor/instruction_set.h"
 #include "ir/core/str_cat.h"
 #include "tests/unit/interp/compiled/both_engines.h"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "interp/tpu/timing/device_selection.h"
 #include "ir/core/str_cat.h"
+#include "simulator/timing/device_selection.h"
 #include "tests/unit/captured_stderr.h"
 #include "tests/unit/files.h"
 #include "tests/unit/parsed_module.h"

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pjrt/execution/executable.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "interp/dynamic/explicit_sizes.h"
+#include "ir/core/str_cat.h"
+#include "ir/text/printer.h"
+#include "passes/analysis/cost.h"
+#include "pjrt/client/program_file.h"
+#include "pjrt/execution/extensions.h"
+#include "pjrt/execution/optimized_program.h"
+#include "pjrt/values/arguments.h"
+#include "pjrt/values/buffer_type.h"
+#include "pjrt/values/functions.h"
+
+namespace hlokit::pjrt {
+
+CompiledProgram::CompiledProgram(Program program_in) : program(std::move(program_in)) {
+  for (const ProgramValue& result : program.results) {
+    result_types.push_back(BufferTypeOf(result.spec.type));
+    result_dims.insert(result_dims.end(), result.spec.dims.begin(), result.spec.dims.end());
+    result_ranks.push_back(result.spec.dims.size());
+    result_layouts.push_back(SharedLayout(result.spec.dims.size()));
+    result_memory_kinds.push_back(kMemoryKinds[result.memory_kind]);
+    result_memory_kind_sizes.push_back(std::strlen(kMemoryKinds[result.memory_kind]));
+    result_shardings.push_back(result.sharding.data());
+    result_sharding_sizes.push_back(result.sharding.size());
+    result_sizes += result.spec.dynamic_dims.size();
+  }
+  for (size_t i = 0; i < program.parameters.size(); ++i) {
+    const ProgramValue& parameter = program.parameters[i];
+    parameter_layouts.push_back(SharedLayout(parameter.spec.dims.size()));
+    parameter_memory_kinds.push_back(kMemoryKinds[parameter.memory_kind]);
+    parameter_memory_kind_sizes.push_back(std::strlen(kMemoryKinds[parameter.memory_kind]));
+    parameter_shardings.push_back(parameter.sharding.data());
+    parameter_sharding_sizes.push_back(parameter.sharding.size());
+    parameter_sizes += parameter.spec.dynamic_dims.size();
+    if (parameter.donatable) donatable.push_back(static_cast<int64_t>(i));
+  }
+}
+
+const Module& CompiledProgram::ShownModule() const {
+  return loaded != nullptr && loaded_as_given ? loaded->module() : *program.module;
+}
+
+const NamedValues& CompiledProgram::CostProperties() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (cost_ == nullptr) {
+    const CostAnalysis costs(ShownModule());
+    const Cost& cost = costs.OfModule();
+    cost_ = std::make_unique<NamedValues>();
+    cost_->Add("flops", static_cast<float>(cost.flops));
+    cost_->Add("transcendentals", static_cast<float>(cost.transcendentals));
+    cost_->Add("bytes accessed", static_cast<float>(cost.bytes()));
+    cost_->Add("bytes accessedout{}", static_cast<float>(cost.bytes_written));
+  }
+  return *cost_;
+}
+
+absl::StatusOr<const std::string*> CompiledProgram::OptimizedProgram() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!optimized_) {
+    optimized_ = OptimizedProgramBytes(ShownModule(), program);
+  }
+  if (!optimized_->ok()) return optimized_->status();
+  return &**optimized_;
+}
+
+namespace {
+
+// Writes a stage of a program into the directory that the client's options name.
+absl::Status Dump(const PJRT_Client* client, int64_t number, std::string_view what, const Module& module,
+                  std::string_view text = "") {
+  if (client->config.dump_to.empty()) return absl::OkStatus();
+  std::error_code error;  // the file reports it
+  std::filesystem::create_directories(client->config.dump_to, error);
+  return WriteProgramFile(StrCat(client->config.dump_to, "/", ProgramFileStem(number, module), ".", what, ".txt"),
+                          text.empty() ? ToString(module, PrintOptions::Lossless()) : std::string(text));
+}
+
+// Writes the program before optimization: as it was received, and what one partition of it is.
+absl::Status DumpBefore(const PJRT_Client* client, int64_t number, const Program& program) {
+  absl::Status status = Dump(client, number, "before_optimizations", *program.module, program.received);
+  if (!status.ok() || program.received.empty() || program.options.num_partitions == 1) return status;
+  return Dump(client, number, "after_partitioning", *program.module);
+}
+
+// Returns the devices of a program: those of its options, or the first ones.
+absl::StatusOr<std::vector<PJRT_Device*>> DevicesOf(PJRT_Client* client, const CompileOptions& options) {
+  const int64_t count = options.num_replicas * options.num_partitions;
+  std::vector<int> ids = options.devices;
+  if (ids.empty() && options.device_ordinal >= 0 && count == 1) ids = {static_cast<int>(options.device_ordinal)};
+  for (int64_t i = 0; ids.size() < static_cast<size_t>(count); ++i) ids.push_back(static_cast<int>(i));
+  std::vector<PJRT_Device*> devices;
+  for (const int id : ids) {
+    PJRT_Device* const device = client->FindDevice(id);
+    if (device == nullptr) {
+      return absl::InvalidArgumentError(StrCat("the program is for ", count, " devices, among them ", id,
+                                               "; the client has ", static_cast<int64_t>(client->devices.size())));
+    }
+    devices.push_back(device);
+  }
+  return devices;
+}
+
+}  // namespace
+
+absl::StatusOr<PJRT_LoadedExecutable*> Load(PJRT_Client* client, Program program) {
+  const CompileOptions& options = program.options;
+  absl::StatusOr<std::vector<PJRT_Device*>> devices = DevicesOf(client, options);
+  if (!devices.ok()) return devices.status();
+  const int64_t number = ++client->programs_compiled;
+  if (absl::Status status = DumpBefore(client, number, program); !status.ok()) return status;
+  runtime::DeviceAssignment assignment;
+  assignment.num_replicas = options.num_replicas;
+  assignment.num_partitions = options.num_partitions;
+  if (!options.portable) {
+    for (const PJRT_Device* device : *devices) assignment.devices.push_back(device->description->id);
+  }
+  std::shared_ptr<HostCallbacks> callbacks;
+  if (HasHostTransfers(*program.module) || HasTypedCalls(*program.module)) {
+    const std::vector<PJRT_Device*>& of = options.portable ? client->device_pointers : *devices;
+    CallbackLimits limits;
+    if (client->config.callback_seconds > 0) limits.wait = static_cast<double>(client->config.callback_seconds);
+    if (client->config.max_seconds > 0) limits.run = static_cast<double>(client->config.max_seconds);
+    callbacks = std::make_shared<HostCallbacks>(std::vector<const PJRT_Device*>(of.begin(), of.end()), limits);
+  }
+  auto module = std::make_unique<Module>(program.module->Clone());
+  const absl::StatusOr<bool> with_sizes = interp::MakeSizesExplicit(module.get());
+  if (!with_sizes.ok()) return with_sizes.status();
+  absl::StatusOr<std::shared_ptr<runtime::Executable>> compiled = [&] {
+    const std::shared_lock<std::shared_mutex> lock(FfiHandlersMutex());
+    return client->runtime->Compile(std::move(module), std::move(assignment), callbacks);
+  }();
+  if (!compiled.ok()) return compiled.status();
+  if (absl::Status status = Dump(client, number, "after_optimizations", (*compiled)->module()); !status.ok())
+    return status;
+  auto described = std::make_shared<CompiledProgram>(std::move(program));
+  const bool fits =
+      (*compiled)->parameter_shapes().size() == described->program.parameters.size() + described->parameter_sizes &&
+      (*compiled)->result_shapes().size() == described->program.results.size() + described->result_sizes;
+  if (!fits) return absl::InternalError("compilation changed the number of parameters or results");
+  auto loaded = std::make_unique<PJRT_LoadedExecutable>();
+  if (client->simulation_log != nullptr) {
+    const absl::StatusOr<size_t> logged = client->simulation_log->AddProgram(*described->program.module);
+    if (!logged.ok()) return logged.status();
+    loaded->logged = *logged;
+  }
+  loaded->client = client;
+  loaded->callbacks = std::move(callbacks);
+  loaded->portable = described->program.options.portable;
+  loaded->devices = *std::move(devices);
+  for (int64_t r = 0; r < described->program.options.num_replicas; ++r) {
+    for (int64_t p = 0; p < described->program.options.num_partitions; ++p) {
+      loaded->logical_ids.push_back({static_cast<int>(r), static_cast<int>(p)});
+    }
+  }
+  described->loaded = *compiled;
+  described->loaded_as_given = described->parameter_sizes + described->result_sizes == 0;
+  loaded->compiled = std::move(described);
+  loaded->runtime = *std::move(compiled);
+  return loaded.release();
+}
+
+namespace {
+
+absl::StatusOr<Program> ReadCallersProgram(const PJRT_Program* program, const char* options, size_t options_size,
+                                           bool keep_received) {
+  if (program == nullptr || (program->code == nullptr && program->code_size != 0)) {
+    return absl::InvalidArgumentError("the program is null");
+  }
+  absl::StatusOr<CompileOptions> read = ReadCompileOptions(TextOf(options, options_size));
+  if (!read.ok()) return read.status();
+  return ReadProgram(TextOf(program->code, program->code_size), TextOf(program->format, program->format_size),
+                     *std::move(read), keep_received);
+}
+
+}  // namespace
+
+absl::Status Client_Compile(PJRT_Client_Compile_Args* args) {
+  absl::StatusOr<Program> program = ReadCallersProgram(args->program, args->compile_options, args->compile_options_size,
+                                                       !args->client->config.dump_to.empty());
+  if (!program.ok()) return program.status();
+  const absl::StatusOr<PJRT_LoadedExecutable*> loaded = Load(args->client, *std::move(program));
+  if (!loaded.ok()) return loaded.status();
+  args->executable = *loaded;
+  return absl::OkStatus();
+}
+
+absl::Status Compile(PJRT_Compile_Args* args) {
+  absl::StatusOr<Program> program =
+      ReadCallersProgram(args->program, args->compile_options, args->compile_options_size, /*keep_received=*/false);
+  if (!program.ok()) return program.status();
+  args->executable = new PJRT_Executable{std::make_shared<const CompiledProgram>(*std::move(program))};
+  return absl::OkStatus();
+}
+
+absl::Status Client_Load(PJRT_Client_Load_Args* args) {
+  if (args->executable == nullptr) return absl::InvalidArgumentError("the executable is null");
+  const std::string stored = SerializeProgram(args->executable->compiled->program);
+  std::optional<std::string_view> options;
+  if (args->compile_options_size != 0) options = TextOf(args->compile_options, args->compile_options_size);
+  absl::StatusOr<Program> program = DeserializeProgram(stored, options);
+  if (!program.ok()) return program.status();
+  const absl::StatusOr<PJRT_LoadedExecutable*> loaded = Load(args->client, *std::move(program));
+  if (!loaded.ok()) return loaded.status();
+  args->loaded_executable = *loaded;
+  return absl::OkStatus();
+}
+
+absl::Status Executable_DeserializeAndLoad(PJRT_Executable_DeserializeAndLoad_Args* args) {
+  using Args = PJRT_Executable_DeserializeAndLoad_Args;
+  std::optional<std::string_view> options;
+  const char* const given = FieldOr(*args, &Args::overridden_serialized_compile_options, {});
+  const size_t size = FieldOr(*args, &Args::overridden_serialized_compile_options_size, {});
+  if (given != nullptr && size != 0) options = TextOf(given, size);
+  absl::StatusOr<Program> program =
+      DeserializeProgram(TextOf(args->serialized_executable, args->serialized_executable_size), options);
+  if (!program.ok()) return program.status();
+  const absl::StatusOr<PJRT_LoadedExecutable*> loaded = Load(args->client, *std::move(program));
+  if (!loaded.ok()) return loaded.status();
+  args->loaded_executable = *loaded;
+  return absl::OkStatus();
+}
+
+absl::Status Executable_Destroy(PJRT_Executable_Destroy_Args* args) {
+  delete args->executable;
+  return absl::OkStatus();
+}
+
+absl::Status LoadedExecutable_Destroy(PJRT_LoadedExecutable_Destroy_Args* args) {
+  delete args->executable;
+  return absl::OkStatus();
+}
+
+absl::Status LoadedExecutable_GetExecutable(PJRT_LoadedExecutable_GetExecutable_Args* args) {
+  args->executable = new PJRT_Executable{args->loaded_executable->compiled};
+  return absl::OkStatus();
+}
+
+absl::Status LoadedExecutable_AddressableDevices(PJRT_LoadedExecutable_AddressableDevices_Args* args) {
+  args->addressable_devices = args->executable->devices.data();
+  args->num_addressable_devices = args->executable->devices.size();
+  return absl::OkStatus();
+}
+
+absl::Status LoadedExecutable_AddressableDeviceLogicalIds(
+    PJRT_LoadedExecutable_AddressableDeviceLogicalIds_Args* args) {
+  args->addressable_device_logical_ids = args->executable->logical_ids.data();
+  args->num_addressable_device_logical_ids = args->executable->logical_ids.size();
+  return absl::OkStatus();
+}
+
+absl::Status LoadedExecutable_Delete(PJRT_LoadedExecutable_Delete_Args* args) {
+  args->executable->deleted = true;
+  return absl::OkStatus();
+}
+
+absl::Status LoadedExecutable_IsDeleted(PJRT_LoadedExecutable_IsDeleted_Args* args) {
+  args->is_deleted = args->executable->deleted;
+  return absl::OkStatus();
+}
+
+absl::Status LoadedExecutable_Fingerprint(PJRT_LoadedExecutable_Fingerprint_Args* args) {
+  SetText(args, &PJRT_LoadedExecutable_Fingerprint_Args::executable_fingerprint,
+          &PJRT_LoadedExecutable_Fingerprint_Args::executable_fingerprint_size,
+          args->executable->compiled->program.fingerprint);
+  return absl::OkStatus();
+}
+
+}  // namespace hlokit::pjrt

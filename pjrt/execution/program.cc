@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pjrt/execution/program.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "interp/exact/evaluator.h"
+#include "ir/core/str_cat.h"
+#include "ir/digest/digest.h"
+#include "ir/digest/fingerprint.h"
+#include "ir/graph/attribute_views.h"
+#include "ir/sharding/replica_groups.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verifier.h"
+#include "parser/formats/parser.h"
+#include "parser/proto/serialize.h"
+#include "parser/proto/sharding_proto.h"
+#include "parser/proto/xla.pb.h"
+#include "passes/sharding/partition/spmd_partitioner.h"
+#include "passes/sharding/propagation.h"
+#include "pjrt/client/topology.h"
+#include "pjrt/execution/memory_kinds.h"
+#include "pjrt/values/host_array.h"
+
+namespace hlokit::pjrt {
+namespace {
+
+absl::StatusOr<std::unique_ptr<Module>> ParseCode(std::string_view code, std::string name) {
+  const auto source = std::make_shared<const SourceBuffer>(std::move(name), std::string(code));
+  DiagnosticSink sink;
+  std::unique_ptr<Module> module = ParseModule(source, {}, &sink);
+  if (module != nullptr) VerifyModule(*module, {}, &sink);
+  if (sink.has_errors() || module == nullptr) {
+    const absl::Status status = sink.ToStatus(*source);
+    return status.ok() ? absl::InvalidArgumentError("the program is not valid")
+                       : absl::InvalidArgumentError(status.message());
+  }
+  return module;
+}
+
+// Leaves out what collectives of a program for one device say of other devices, as XLA's compiler for the CPU does: a
+// framework that was started with fewer devices than a program is for names them all. A sum over the device alone is
+// its operand. What the device would receive from another one stays an error.
+void DropAbsentDevices(Module* module) {
+  Context& context = module->context();
+  const ListId only = EncodeReplicaGroups(&context, ReplicaGroups::List({{0}}));
+  for (const Computation c : module->computations()) {
+    for (const Instruction i : c.instructions()) {
+      const Opcode opcode = SynchronousOpcode(i.opcode());
+      if (opcode == Opcode::kAllReduce && i.has(Attr::kReplicaGroups)) {
+        const ListId groups = AttrReader(i).list_id(Attr::kReplicaGroups);
+        const absl::StatusOr<std::vector<std::vector<int64_t>>> expanded =
+            ExpandReplicaGroups(context, groups, interp::EvaluatorOptions::kMaxDevices);
+        const auto has_device = [](const std::vector<int64_t>& group) {
+          return group.size() > 1 && std::find(group.begin(), group.end(), 0) != group.end();
+        };
+        if (expanded.ok() && std::any_of(expanded->begin(), expanded->end(), has_device)) {
+          module->SetAttr(i.id(), Attr::kReplicaGroups, only.value);
+        }
+      }
+      if (opcode == Opcode::kCollectivePermute && i.has(Attr::kSourceTargetPairs)) {
+        const absl::Span<const int64_t> list = i.list_attr(Attr::kSourceTargetPairs);
+        std::vector<int64_t> kept;  // a size of 2 before each pair
+        for (size_t n = 0; n + 2 < list.size(); n += 3) {
+          if (list[n + 1] == 0 || list[n + 2] == 0) kept.insert(kept.end(), list.begin() + n, list.begin() + n + 3);
+        }
+        if (kept.size() < list.size() && !kept.empty()) {
+          module->SetAttr(i.id(), Attr::kSourceTargetPairs, module->ListPayload(kept));
+        }
+      }
+    }
+  }
+}
+
+absl::Status Partition(const CompileOptions& options, Module* module) {
+  module->header().replica_count = options.num_replicas;
+  module->header().num_partitions = options.num_partitions;
+  if (options.num_replicas == 1 && options.num_partitions == 1) DropAbsentDevices(module);
+  if (options.num_partitions == 1 || !options.use_spmd_partitioning) return absl::OkStatus();
+  sharding::PropagationOptions propagation;
+  propagation.is_spmd = true;
+  propagation.to_output = options.propagate_to_outputs;
+  propagation.to_parameters = options.propagate_to_parameters;
+  absl::Status status = sharding::PropagateShardings(*module, propagation, nullptr).status();
+  if (!status.ok()) return status;
+  return spmd::PartitionModule(*module, {.partitions = options.num_partitions}).status();
+}
+
+// Appends the leaves of a shape as values.
+absl::Status AddValues(Shape shape, std::vector<ProgramValue>* values) {
+  for (const Shape leaf : Leaves(shape)) {
+    ProgramValue& value = values->emplace_back();
+    value.spec.type = leaf.element_type();
+    if (leaf.IsToken()) continue;
+    if (!leaf.IsArray() || leaf.has_unbounded_dims()) {
+      return absl::UnimplementedError(StrCat("a parameter or result of the shape ", ToString(leaf)));
+    }
+    value.spec.dims.assign(leaf.dims().begin(), leaf.dims().end());
+    for (int64_t d = 0; d < leaf.rank(); ++d) {
+      if (leaf.is_dynamic(d)) value.spec.dynamic_dims.push_back(static_cast<size_t>(d));
+    }
+    const absl::StatusOr<int64_t> bytes = HostBytes(value.spec.type, value.spec.dims);
+    if (!bytes.ok()) return bytes.status();
+    value.spec.bytes = *bytes;
+  }
+  return absl::OkStatus();
+}
+
+// Sets the shardings of the values [begin, end), which are the leaves of one instruction.
+absl::Status AddShardings(Instruction instruction, absl::Span<ProgramValue> values) {
+  if (!instruction.has(Attr::kSharding)) return absl::OkStatus();
+  xla::OpSharding proto;
+  absl::Status status = WriteSharding(
+      instruction.module().context(), AttrReader(instruction).list_id(Attr::kSharding),
+      [](MetadataId, xla::OpMetadata*) {}, &proto);
+  if (!status.ok()) return status;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const bool tuple = proto.type() == xla::OpSharding::TUPLE;
+    if (tuple && static_cast<size_t>(proto.tuple_shardings_size()) != values.size()) return absl::OkStatus();
+    values[i].sharding = SerializedMessage(tuple ? proto.tuple_shardings(static_cast<int>(i)) : proto);
+  }
+  return absl::OkStatus();
+}
+
+// Returns the number of the leaf of parameter `number` at `index`, counted over all parameters.
+std::optional<size_t> LeafOf(const Module& module, int64_t number, absl::Span<const int64_t> index) {
+  size_t leaf = 0;
+  for (int64_t i = 0; i < number; ++i) leaf += static_cast<size_t>(module.entry().parameter(i).shape().leaf_count());
+  Shape shape = module.entry().parameter(number).shape();
+  for (const int64_t element : index) {
+    if (!shape.IsTuple() || element < 0 || element >= shape.tuple_size()) return std::nullopt;
+    for (int64_t i = 0; i < element; ++i) leaf += static_cast<size_t>(shape.element(i).leaf_count());
+    shape = shape.element(element);
+  }
+  return leaf;
+}
+
+void MarkDonatable(Program* program) {
+  const Module& module = *program->module;
+  const auto mark = [&](int64_t parameter, ListId index) {
+    if (parameter < 0 || parameter >= module.entry().parameter_count()) return;
+    const std::optional<size_t> leaf = LeafOf(module, parameter, module.context().list(index));
+    if (leaf && *leaf < program->parameters.size()) program->parameters[*leaf].donatable = true;
+  };
+  for (const InputOutputAlias& alias : module.header().input_output_alias) mark(alias.parameter, alias.parameter_index);
+  for (const BufferDonor& donor : module.header().buffer_donor) mark(donor.parameter, donor.parameter_index);
+}
+
+absl::StatusOr<Program> Describe(std::unique_ptr<Module> module, CompileOptions options) {
+  Program program;
+  program.options = std::move(options);
+  program.name = std::string(module->name());
+  const Computation entry = module->entry();
+  for (int64_t i = 0; i < entry.parameter_count(); ++i) {
+    const size_t begin = program.parameters.size();
+    absl::Status status = AddValues(entry.parameter(i).shape(), &program.parameters);
+    if (status.ok()) status = AddShardings(entry.parameter(i), absl::MakeSpan(program.parameters).subspan(begin));
+    if (!status.ok()) return status;
+  }
+  absl::Status status = AddValues(entry.root().shape(), &program.results);
+  if (status.ok()) status = AddShardings(entry.root(), absl::MakeSpan(program.results));
+  if (!status.ok()) return status;
+  program.module = std::move(module);
+  ReadMemoryKinds(*program.module, absl::MakeSpan(program.parameters), absl::MakeSpan(program.results));
+  MarkDonatable(&program);
+  program.fingerprint = ToString(DigestOf(StrCat(ToString(Fingerprint(*program.module, FingerprintOptions::All())),
+                                                 "\n", PlatformVersion(), "\n", program.options.serialized)));
+  return program;
+}
+
+}  // namespace
+
+absl::StatusOr<Program> ReadProgram(std::string_view code, std::string_view format, CompileOptions options,
+                                    bool keep_received) {
+  if (format != "mlir" && format != "hlo" && format != "hlo_with_config") {
+    return absl::InvalidArgumentError(StrCat("Unknown program format '", format, "'."));
+  }
+  absl::StatusOr<std::unique_ptr<Module>> module = ParseCode(code, StrCat("<", format, ">"));
+  if (!module.ok()) return module.status();
+  if (!(*module)->entry().valid()) return absl::InvalidArgumentError("the program has no entry computation");
+  if (absl::Status status = MarkMemoryKinds(module->get()); !status.ok()) return status;
+  std::string received;
+  if (keep_received) received = ToString(**module, PrintOptions::Lossless());
+  if (absl::Status status = Partition(options, module->get()); !status.ok()) return status;
+  absl::StatusOr<Program> program = Describe(*std::move(module), std::move(options));
+  if (program.ok()) program->received = std::move(received);
+  return program;
+}
+
+namespace {
+
+constexpr std::string_view kMagic = "hlokit executable 1\n";
+
+}  // namespace
+
+std::string SerializeProgram(const Program& program) {
+  xla::ExecutableAndOptionsProto proto;
+  proto.set_serialized_executable(
+      StrCat(kMagic, PlatformVersion(), "\n", ToString(*program.module, PrintOptions::Lossless())));
+  proto.mutable_compile_options()->ParseFromString(program.options.serialized);
+  proto.set_pjrt_client_name("hlokit");
+  return SerializedMessage(proto);
+}
+
+absl::StatusOr<Program> DeserializeProgram(std::string_view serialized, std::optional<std::string_view> options) {
+  xla::ExecutableAndOptionsProto proto;
+  const bool parsed = serialized.size() <= static_cast<size_t>(INT32_MAX) &&
+                      proto.ParseFromArray(serialized.data(), static_cast<int>(serialized.size()));
+  const std::string_view text = proto.serialized_executable();
+  const std::string version = StrCat(kMagic, PlatformVersion(), "\n");
+  if (!parsed || !text.starts_with(kMagic)) {
+    return absl::InvalidArgumentError("not an executable that hlokit serialized");
+  }
+  if (!text.starts_with(version)) {
+    return absl::FailedPreconditionError(
+        StrCat("the executable is by another version of hlokit; this is ", PlatformVersion()));
+  }
+  absl::StatusOr<CompileOptions> read =
+      ReadCompileOptions(options ? std::string(*options) : SerializedMessage(proto.compile_options()));
+  if (!read.ok()) return read.status();
+  absl::StatusOr<std::unique_ptr<Module>> module = ParseCode(text.substr(version.size()), "<serialized executable>");
+  if (!module.ok()) return module.status();
+  const ModuleHeader& header = (*module)->header();
+  if (header.replica_count != read->num_replicas || header.num_partitions != read->num_partitions) {
+    return absl::InvalidArgumentError(StrCat("the executable is for ", header.replica_count, " replicas of ",
+                                             header.num_partitions, " partitions, the options are for ",
+                                             read->num_replicas, " of ", read->num_partitions));
+  }
+  return Describe(*std::move(module), *std::move(read));
+}
+
+}  // namespace hlokit::pjrt

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes before a run end with it: they are canceled and out of time as the run is.
+#include "interp/program/program_passes.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+
+#include "ir/core/source_buffer.h"
+#include "parser/formats/parser.h"
+
+namespace hlokit::interp {
+namespace {
+
+TEST(ProgramPassesTest, StopWithTheRun) {
+  DiagnosticSink sink;
+  const std::unique_ptr<Module> module = ParseModule(std::make_shared<const SourceBuffer>("m.hlo", R"(HloModule m
+ENTRY e {
+  x = f32[8] parameter(0)
+  y = f32[8] add(x, x)
+  ROOT z = f32[8] add(y, y)
+})"),
+                                                     ParseOptions(), &sink);
+  ASSERT_NE(module, nullptr);
+  std::atomic<bool> cancel = false;
+  EvaluatorOptions options;
+  options.cancel = &cancel;
+  EXPECT_TRUE(AfterPasses(*module, "cpu", options, nullptr).ok());
+  cancel = true;
+  const absl::Status canceled = AfterPasses(*module, "cpu", options, nullptr).status();
+  EXPECT_TRUE(IsStopped(canceled));
+  EXPECT_EQ(canceled.message(), "interrupted");
+  cancel = false;
+  options.limits.max_seconds = 0;
+  const absl::Status late = AfterPasses(*module, "cpu", options, nullptr).status();
+  EXPECT_TRUE(IsStopped(late));
+  EXPECT_EQ(late.message(), "the run exceeded the time limit of 0 s (--max-seconds)");
+  EXPECT_FALSE(IsStopped(AfterPasses(*module, "no-such-pass", EvaluatorOptions(), nullptr).status()));
+}
+
+}  // namespace
+}  // namespace hlokit::interp
