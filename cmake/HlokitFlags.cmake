@@ -6,6 +6,9 @@ if(HLOKIT_WERROR)
   add_compile_options(-Werror)
 endif()
 
+# The engines round after each operation, whatever the processor could fuse.
+add_compile_options(-ffp-contract=off)
+
 # The libraries can be part of a shared one: a Python module, a plugin. Without interposition of our own symbols that
 # costs no speed.
 add_compile_options(-fPIC -fno-semantic-interposition)

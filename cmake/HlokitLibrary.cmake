@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# hlokit_library(NAME [PUBLIC targets…] [PRIVATE targets…] [HEADER_ONLY targets…] [FLAGS flags…] [ALONE regex])
+# hlokit_library(NAME [PUBLIC targets…] [PRIVATE targets…] [HEADER_ONLY targets…] [ALONE regex])
 #
 # Builds the library hlokit_NAME (hlokit::NAME) from every .cc file under NAME/ and installs its headers. A new file
 # needs no line here: the next build finds it. A library without .cc files is an interface library, so that others can
@@ -7,14 +7,13 @@
 #   PUBLIC       dependencies of the library's headers
 #   PRIVATE      dependencies of its sources; users of the installed static library link them too
 #   HEADER_ONLY  header-only dependencies of its sources; users of the installed library do not need them
-#   FLAGS        compiler flags for this library's sources
 #   ALONE        sources that are never compiled together with others (HlokitFastBuild.cmake)
 function(hlokit_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 library "" "ALONE" "FLAGS;PUBLIC;PRIVATE;HEADER_ONLY")
+  cmake_parse_arguments(PARSE_ARGV 1 library "" "ALONE" "PUBLIC;PRIVATE;HEADER_ONLY")
   set(target hlokit_${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${name}/*.cc")
   # Programs that write sources, and modules that are loaded at run time.
-  set(others "/(codegen|distributed/mpi|compiled/llvm|compiled/onednn|pjrt)/")
+  set(others "/(codegen|processes/mpi|compiled/llvm|compiled/onednn)/")
   list(FILTER sources EXCLUDE REGEX "${others}")
   if(sources)
     set(scope PUBLIC)
@@ -25,11 +24,8 @@ function(hlokit_library name)
     else()
       set(alone "")
     endif()
-    # Libraries with the common flags share one precompiled header, that of the first.
-    if(library_FLAGS)
-      target_compile_options(${target} PRIVATE ${library_FLAGS})
-      hlokit_fast_build(${target} HEADER "${PROJECT_SOURCE_DIR}/cmake/precompiled.h" ALONE ${alone})
-    elseif(name STREQUAL "ir")
+    # Libraries share one precompiled header, that of the first.
+    if(name STREQUAL "ir")
       hlokit_fast_build(${target} HEADER "${PROJECT_SOURCE_DIR}/cmake/precompiled.h")
     else()
       hlokit_fast_build(${target} REUSE hlokit_ir ALONE ${alone})

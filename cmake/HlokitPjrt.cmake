@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# hlokit_pjrt_plugin(LIBRARY): builds pjrt, the plugin that JAX and PyTorch/XLA load. It exports one symbol, so
+# hlokit_pjrt_plugin(): builds pjrt, the plugin that JAX and PyTorch/XLA load. It exports one symbol, so
 # that neither its functions nor those of its libraries meet those of the program that loads it.
-function(hlokit_pjrt_plugin library)
+function(hlokit_pjrt_plugin)
   option(HLOKIT_PJRT "Build the PJRT plugin" ON)
   if(NOT HLOKIT_PJRT OR HLOKIT_FUZZ)
     return()
@@ -9,7 +9,7 @@ function(hlokit_pjrt_plugin library)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/pjrt/*.cc")
   add_library(hlokit_pjrt MODULE ${sources})
   hlokit_link_messages(hlokit_pjrt)
-  target_link_libraries(hlokit_pjrt PRIVATE ${library})
+  target_link_libraries(hlokit_pjrt PRIVATE hlokit::simulator)
   target_compile_definitions(hlokit_pjrt PRIVATE "HLOKIT_VERSION=\"${PROJECT_VERSION}\"")
   set(exports "${PROJECT_SOURCE_DIR}/pjrt/exports.map")
   target_link_options(hlokit_pjrt PRIVATE "-Wl,--version-script=${exports}" "-Wl,-Bsymbolic" "-Wl,--gc-sections")

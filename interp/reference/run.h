@@ -16,7 +16,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "interp/dynamic/sized_program.h"
-#include "interp/exact/evaluator.h"
+#include "interp/interface/evaluator_options.h"
 #include "interp/reference/value.h"
 #include "ir/core/diagnostic.h"
 #include "ir/graph/async.h"

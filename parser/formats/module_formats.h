@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ir/graph/module.h"
-#include "parser/formats/foreign_parts.h"
+#include "parser/text/foreign_parts.h"
 
 namespace hlokit {
 

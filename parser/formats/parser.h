@@ -7,7 +7,6 @@
 #ifndef HLOKIT_PARSER_FORMATS_PARSER_H_
 #define HLOKIT_PARSER_FORMATS_PARSER_H_
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,27 +16,10 @@
 #include "ir/core/diagnostic.h"
 #include "ir/core/source_buffer.h"
 #include "ir/graph/module.h"
-#include "parser/formats/foreign_parts.h"
+#include "parser/text/foreign_parts.h"
+#include "parser/text/parse_options.h"
 
 namespace hlokit {
-
-struct ParseOptions {
-  // Keep unrecognized opcodes and attributes, with a warning each, instead of rejecting them.
-  bool allow_unknown = false;
-  // After errors, report shapes too that are not those that inference finds, where the errors have no influence on
-  // them: a part of what the verifier would report. For HLO text.
-  bool check_shapes_after_errors = false;
-  // A StableHLO program is verified as one before it becomes HLO.
-  bool verify_stablehlo = true;
-  // The text is a module quoted in the header of another.
-  bool quoted_module = false;
-  // The function of a StableHLO program that becomes the entry computation; "": main. Others are read with a warning.
-  std::string entry;
-  // Limits. Exceeding one is a diagnostic.
-  int64_t max_nesting = 1 << 20;
-  int64_t max_instructions = int64_t{1} << 28;
-  int64_t max_literal_bytes = int64_t{1} << 32;  // of all constants in total
-};
 
 // Parses `text`, a part of `source` (all of it by default), into a module of `context` (a new one by default): HLO
 // text, JSON, or one of XLA's protocol buffers with a module, binary, as text or as JSON; whatever it holds. Returns

@@ -17,13 +17,13 @@
 #include "absl/container/flat_hash_map.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/original_value.h"
-#include "parser/formats/parser.h"
 #include "parser/hlo/attribute_parser.h"
 #include "parser/hlo/literal_parser.h"
 #include "parser/hlo/shape_parser.h"
 #include "parser/json/json_cursor.h"
 #include "parser/text/instruction_names.h"
 #include "parser/text/instruction_rules.h"
+#include "parser/text/parse_options.h"
 #include "parser/text/text_cursor.h"
 
 namespace hlokit {

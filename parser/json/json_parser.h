@@ -13,7 +13,7 @@
 #include "ir/core/diagnostic.h"
 #include "ir/core/source_buffer.h"
 #include "ir/graph/module.h"
-#include "parser/formats/parser.h"
+#include "parser/text/parse_options.h"
 
 namespace hlokit {
 

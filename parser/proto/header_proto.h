@@ -5,10 +5,10 @@
 
 #include "absl/status/status.h"
 #include "ir/graph/module.h"
-#include "parser/formats/parser.h"
 #include "parser/proto/hlo.pb.h"
 #include "parser/proto/shape_proto.h"
 #include "parser/proto/xla.pb.h"
+#include "parser/text/parse_options.h"
 
 namespace hlokit {
 

@@ -12,9 +12,9 @@
 #include "ir/core/diagnostic.h"
 #include "ir/graph/context.h"
 #include "ir/graph/module.h"
-#include "parser/formats/parser.h"
 #include "parser/proto/hlo.pb.h"
 #include "parser/proto/xla.pb.h"
+#include "parser/text/parse_options.h"
 
 namespace hlokit {
 

@@ -16,14 +16,14 @@
 #include "ir/core/source_buffer.h"
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"
-#include "parser/formats/foreign_parts.h"
-#include "parser/formats/parser.h"
 #include "parser/proto/hlo.pb.h"
 #include "parser/proto/kept_fields.h"
 #include "parser/proto/module_reader.h"
 #include "parser/proto/proto_form.h"
 #include "parser/proto/xla.pb.h"
 #include "parser/text/byte_limit.h"
+#include "parser/text/foreign_parts.h"
+#include "parser/text/parse_options.h"
 
 namespace hlokit {
 

@@ -21,7 +21,7 @@
 #include "ir/core/diagnostic.h"
 #include "ir/core/source_buffer.h"
 #include "ir/graph/module.h"
-#include "parser/formats/foreign_parts.h"
+#include "parser/text/foreign_parts.h"
 
 namespace hlokit::python {
 

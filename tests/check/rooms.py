@@ -15,7 +15,7 @@ import re
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ("ir", "parser", "passes", "interp", "tracer", "python", "tools")  # left to right
+FOLDERS = ("ir", "parser", "io", "passes", "interp", "runtime", "check", "simulator", "tracer", "pjrt", "python", "tools")  # left to right
 INCLUDE = re.compile(r'\s*#\s*include "((?:%s)/[^"]+)"' % "|".join(FOLDERS))
 GUARDED = FOLDERS + ("tests", "bench")  # whose headers have guards
 GUARD = re.compile(r"^#ifndef (\w+)\n#define \1$", re.MULTILINE)

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "interp/exact/builder/mixed_precision.h"
+#include "interp/interface/mixed_precision.h"
 #include "ir/core/str_cat.h"
 #include "ir/ops/opcode.h"
 #include "tests/properties/hlo_files.h"

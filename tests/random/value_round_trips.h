@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/exact/builder/mixed_precision.h"
 #include "interp/interface/host_io.h"
+#include "interp/interface/mixed_precision.h"
 #include "ir/graph/module.h"
 #include "ir/ops/opcode.h"
 #include "ir/types/literal.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/exact/builder/mixed_precision.h"
+#include "interp/interface/mixed_precision.h"
 
 #include <algorithm>
 #include <cstring>

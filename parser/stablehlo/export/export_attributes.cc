@@ -10,6 +10,7 @@
 #include "ir/text/shape_text.h"
 #include "parser/mlir/node_parser.h"
 #include "parser/stablehlo/export/exporter.h"
+#include "parser/stablehlo/kept_attributes.h"
 
 namespace hlokit::stablehlo {
 

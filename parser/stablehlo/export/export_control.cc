@@ -6,6 +6,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/text/frontend_attributes.h"
 #include "parser/stablehlo/export/exporter.h"
+#include "parser/stablehlo/kept_attributes.h"
 
 namespace hlokit::stablehlo {
 

@@ -7,6 +7,7 @@
 #include "ir/text/attribute_text.h"
 #include "ir/text/printer.h"
 #include "parser/stablehlo/export/exporter.h"
+#include "parser/stablehlo/kept_attributes.h"
 
 namespace hlokit::stablehlo {
 

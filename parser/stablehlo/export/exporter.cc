@@ -6,6 +6,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/verify/verifier.h"
+#include "parser/stablehlo/kept_attributes.h"
 #include "parser/stablehlo/verify/verify.h"
 
 namespace hlokit::stablehlo {

@@ -19,6 +19,7 @@
 #include "ir/graph/module.h"
 #include "parser/mlir/module.h"
 #include "parser/stablehlo/export/export.h"
+#include "parser/stablehlo/kept_attributes.h"
 
 namespace hlokit::stablehlo {
 

@@ -6,8 +6,8 @@
 #include "ir/text/frontend_attributes.h"
 #include "parser/hlo/sharding_parser.h"
 #include "parser/proto/sharding_proto.h"
-#include "parser/stablehlo/export/export.h"
 #include "parser/stablehlo/import/converter.h"
+#include "parser/stablehlo/kept_attributes.h"
 #include "parser/text/text_cursor.h"
 
 namespace hlokit::stablehlo {

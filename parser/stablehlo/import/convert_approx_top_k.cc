@@ -8,8 +8,8 @@
 
 #include "ir/core/str_cat.h"
 #include "parser/stablehlo/backend_config.h"
-#include "parser/stablehlo/export/export.h"
 #include "parser/stablehlo/import/converter.h"
+#include "parser/stablehlo/kept_attributes.h"
 
 namespace hlokit::stablehlo {
 

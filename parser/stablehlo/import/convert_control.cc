@@ -4,8 +4,8 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/text/frontend_attributes.h"
-#include "parser/stablehlo/export/export.h"
 #include "parser/stablehlo/import/converter.h"
+#include "parser/stablehlo/kept_attributes.h"
 
 namespace hlokit::stablehlo {
 

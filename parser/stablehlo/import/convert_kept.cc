@@ -7,8 +7,8 @@
 #include "ir/ops/opcode.h"
 #include "parser/hlo/attribute_parser.h"
 #include "parser/hlo/shape_parser.h"
-#include "parser/stablehlo/export/export.h"
 #include "parser/stablehlo/import/converter.h"
+#include "parser/stablehlo/kept_attributes.h"
 #include "parser/text/text_cursor.h"
 
 namespace hlokit::stablehlo {

@@ -7,8 +7,8 @@
 #include "ir/core/str_cat.h"
 #include "ir/sharding/sharding.h"
 #include "parser/hlo/shape_parser.h"
-#include "parser/stablehlo/export/export.h"
 #include "parser/stablehlo/import/converter.h"
+#include "parser/stablehlo/kept_attributes.h"
 #include "parser/text/text_cursor.h"
 
 namespace hlokit::stablehlo {

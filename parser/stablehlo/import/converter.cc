@@ -7,7 +7,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "ir/sharding/sharding.h"
-#include "parser/stablehlo/export/export.h"
+#include "parser/stablehlo/kept_attributes.h"
 
 namespace hlokit::stablehlo {
 

@@ -18,7 +18,7 @@ struct Row {
 };
 constexpr Row kRows[] = {
 #define CONSTRAINTS(name, rules) {name, rules},
-#include "parser/stablehlo/constraints.def"
+#include "parser/stablehlo/verify/constraints.def"
 };
 
 // The checks of a list of rules. A rule that is not in rules.def ends the program: a test reads every row.
@@ -29,7 +29,7 @@ std::vector<Check> ReadRules(std::string_view text) {
   };
   static constexpr Rule kRules[] = {
 #define RULE(name, function, description) {name, &Rules::function},
-#include "parser/stablehlo/rules.def"
+#include "parser/stablehlo/verify/rules.def"
   };
   std::vector<Check> checks;
   while (!text.empty()) {

@@ -34,7 +34,7 @@ class Rules {
   // The rules of this kind of operation, those of constraints.def.
   bool CheckOperation();
 #define RULE(name, function, description) bool function();
-#include "parser/stablehlo/rules.def"
+#include "parser/stablehlo/verify/rules.def"
 
  private:
   bool CheckValues(const std::vector<mlir::ValueDefinition>& definitions, absl::Span<const mlir::ValueId> values,

@@ -222,14 +222,14 @@ TEST(VerifyProgram, ReportsWhatOperationsViolate) {
 TEST(VerifyProgram, EveryRuleIsOneOfAnOperation) {
   constexpr std::string_view kRules[] = {
 #define RULE(name, function, description) name,
-#include "parser/stablehlo/rules.def"
+#include "parser/stablehlo/verify/rules.def"
   };
   struct Constraints {
     std::string_view name, rules;
   };
   constexpr Constraints kConstraints[] = {
 #define CONSTRAINTS(name, rules) {name, rules},
-#include "parser/stablehlo/constraints.def"
+#include "parser/stablehlo/verify/constraints.def"
   };
   for (std::string_view rule : kRules) {
     bool used = false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modes for instructions whose operands and result have different floating-point types where one type is expected.
 // XLA's verifier accepts them; XLA's compilers convert, XLA's evaluator ignores the difference.
-#ifndef HLOKIT_INTERP_EXACT_BUILDER_MIXED_PRECISION_H_
-#define HLOKIT_INTERP_EXACT_BUILDER_MIXED_PRECISION_H_
+#ifndef HLOKIT_INTERP_INTERFACE_MIXED_PRECISION_H_
+#define HLOKIT_INTERP_INTERFACE_MIXED_PRECISION_H_
 
 #include <cstdint>
 
@@ -19,4 +19,4 @@ enum class MixedPrecisionMode : uint8_t {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_BUILDER_MIXED_PRECISION_H_
+#endif  // HLOKIT_INTERP_INTERFACE_MIXED_PRECISION_H_

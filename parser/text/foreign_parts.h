@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the file of a module says that has no place in the IR, kept for writing a file of that format again.
-#ifndef HLOKIT_PARSER_FORMATS_FOREIGN_PARTS_H_
-#define HLOKIT_PARSER_FORMATS_FOREIGN_PARTS_H_
+#ifndef HLOKIT_PARSER_TEXT_FOREIGN_PARTS_H_
+#define HLOKIT_PARSER_TEXT_FOREIGN_PARTS_H_
 
 namespace hlokit {
 
@@ -14,4 +14,4 @@ class ForeignParts {
 
 }  // namespace hlokit
 
-#endif  // HLOKIT_PARSER_FORMATS_FOREIGN_PARTS_H_
+#endif  // HLOKIT_PARSER_TEXT_FOREIGN_PARTS_H_
