@@ -10,6 +10,7 @@
 #include "parser/hlo/list_parser.h"
 #include "parser/hlo/module_parser.h"
 #include "parser/hlo/original_value_parser.h"
+#include "parser/hlo/quoted_module.h"
 
 namespace hlokit {
 namespace {
@@ -75,9 +76,7 @@ bool ModuleParser::ParseHeaderAttribute(std::string_view name, SourceRange range
     // The table quotes modules; XLA parses them and keeps what it prints of them. Nested quotes are unchanged.
     const auto keep = [this](std::string* text, SourceRange range) {
       if (options_.quoted_module) return true;
-      ParseOptions options = options_;
-      options.quoted_module = true;
-      const absl::StatusOr<std::unique_ptr<Module>> quoted = ParseModuleText(*text, options);
+      const absl::StatusOr<std::unique_ptr<Module>> quoted = ParseQuotedModule(*text, options_);
       if (!quoted.ok()) {
         return Error(DiagnosticKind::kBadHeader, range,
                      StrCat("invalid nested module: ", std::string(quoted.status().message())));

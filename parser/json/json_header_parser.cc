@@ -4,6 +4,7 @@
 
 #include "ir/text/frontend_attributes.h"
 #include "ir/text/printer.h"
+#include "parser/hlo/quoted_module.h"
 #include "parser/json/json_module_parser.h"
 
 namespace hlokit {
@@ -259,9 +260,7 @@ bool JsonModuleParser::ReadQuotedModule(StringId* text) {
   if (!in_.String(&s, "the text of a module in a string")) return false;
   *text = InternString(s);
   if (options_.quoted_module) return true;
-  ParseOptions options = options_;
-  options.quoted_module = true;
-  const absl::StatusOr<std::unique_ptr<Module>> quoted = ParseModuleText(s.value, options);
+  const absl::StatusOr<std::unique_ptr<Module>> quoted = ParseQuotedModule(s.value, options_);
   if (!quoted.ok()) {
     return Error(DiagnosticKind::kBadHeader, s.range,
                  StrCat("invalid nested module: ", std::string(quoted.status().message())));

@@ -11,6 +11,7 @@
 #include "ir/text/frontend_attributes.h"
 #include "ir/text/original_value.h"
 #include "ir/text/printer.h"
+#include "parser/hlo/quoted_module.h"
 #include "parser/proto/annotation_proto.h"
 #include "parser/proto/module_reader.h"
 #include "parser/proto/module_writer.h"
@@ -154,9 +155,7 @@ absl::Status WriteRecoveryTable(const Module& module, xla::OriginalValueRecovery
     WriteOriginalArray(context, entry.removed, to->mutable_old_original_array());
     WriteOriginalArray(context, entry.replacement, to->mutable_new_original_array());
     if (!entry.module_text.valid()) continue;
-    ParseOptions options;
-    options.quoted_module = true;
-    absl::StatusOr<std::unique_ptr<Module>> nested = ParseModuleText(context.str(entry.module_text), options);
+    absl::StatusOr<std::unique_ptr<Module>> nested = ParseQuotedModule(context.str(entry.module_text));
     if (!nested.ok()) return nested.status();
     (*nested)->header().origin_recovery_table.clear();  // of a module that is itself quoted
     if (absl::Status status = WriteModuleProto(**nested, {}, to->mutable_recovery_module()); !status.ok()) {
