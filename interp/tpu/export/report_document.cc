@@ -357,7 +357,7 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
                        std::abs(run / time.step_seconds - 1) < kRunTolerance;
   if (!settled) json["host"]["run_step_us"] = ToMicroseconds(run);
   json["notes"] = NotesJson(input, host, time, settled);
-  CheckParts(settled ? replayed : 0, &json);
+  CheckParts(graphs, settled ? replayed : 0, &json);
   return json.dump() + "\n";
 }
 
