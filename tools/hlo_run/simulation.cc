@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "interp/runtime/observe/profile_directory.h"
+#include "interp/tpu/export/advice_json.h"
 #include "interp/tpu/export/host_profile.h"
 #include "interp/tpu/export/report_document.h"
 #include "interp/tpu/export/timeline.h"
@@ -253,6 +255,11 @@ void SimulateModule(const SimulationFlags& flags, const Module& original, const 
   std::string text;
   if (flags.json) {
     text = tpu::ReportJson(input, flags.memory);
+    if (flags.advise) {
+      nlohmann::ordered_json json = nlohmann::ordered_json::parse(text);
+      json.update(tpu::AdviceJson(input, *host, "hlo-run", flags.names));
+      text = json.dump(1) + "\n";
+    }
   } else {
     TextWriter writer(&text);
     tpu::PrintReport(input, flags.top, flags.memory, &writer);
