@@ -27,6 +27,9 @@ if os.environ["PJRT_DEVICE"] == "HLOKIT" and not torch_xla._XLAC._xla_runtime_is
 
     hlokit.torch_xla.register()
 
+# torch has one random generator and one process group in a process.
+HOST_LOCK = threading.Lock()
+
 
 def answers_of(fn, start=torch_xla.launch):
     """Runs `fn` on each device, and returns the answers in the order of the devices."""
@@ -124,7 +127,9 @@ def different():
 
 def trained(index):
     d = torch_xla.device()
-    model = mlp(seed=index).to(d)
+    with HOST_LOCK:
+        model = mlp(seed=index)
+    model = model.to(d)
     xm.broadcast_master_param(model)
     optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
     losses = []
@@ -141,12 +146,9 @@ def training():
     return answers_of(trained)
 
 
-GROUP_LOCK = threading.Lock()
-
-
 def join_process_group():
-    """Initializes the process group, of which torch has one in a process: a thread that comes after another gets an error."""
-    with GROUP_LOCK:
+    """Initializes the process group: a thread that does so after another one gets an error of torch."""
+    with HOST_LOCK:
         if not dist.is_initialized():
             dist.init_process_group("xla", init_method="xla://")
 
