@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // hlo-opt: reads a module, verifies it, runs passes, prints it.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "ir/core/printable_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/literal_fill.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/expected_diagnostics.h"
+#include "tools/cli/flags/given_flag.h"
 #include "tools/cli/flags/pass_flags.h"
 #include "tools/cli/flags/print_flags.h"
 #include "tools/cli/module_file.h"
@@ -39,8 +44,27 @@ void WarnOfElidedConstants(const std::string& path, const cli::PrintFlags& print
   int64_t count = 0;
   for (const std::unique_ptr<Module>& module : modules) count += print.CountElided(*module);
   if (count == 0) return;
-  std::cerr << "hlo-opt: warning: " << path << ": " << count << (count == 1 ? " constant is" : " constants are")
+  std::cerr << "hlo-opt: warning: " << Printable(path) << ": " << count
+            << (count == 1 ? " constant is" : " constants are")
             << " elided as {...}; --print=lossless prints the values\n";
+}
+
+// Flags with an effect beside --verify-diagnostics, which reads and verifies only.
+constexpr std::string_view kFlagsOfVerification[] = {
+    "--verify",          "--layout-sensitive", "--allow-unbounded-dynamism",
+    "--max-nesting",     "--max-instructions", "--max-literal-bytes",
+    "--max-input-bytes", "--split-input-file", "--allow-unknown",
+    "--entry",           "--diagnostics",      "--verify-diagnostics"};
+
+// Returns the first flag that --verify-diagnostics makes useless; "" if there is none.
+std::string FindFlagBesideVerification(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string flag = option->get_name();
+    const bool used = std::find(std::begin(kFlagsOfVerification), std::end(kFlagsOfVerification), flag) !=
+                      std::end(kFlagsOfVerification);
+    if (option->nonpositional() && !used && cli::IsGiven(*option)) return flag;
+  }
+  return "";
 }
 
 int Run(int argc, char** argv) {
@@ -82,6 +106,11 @@ int Run(int argc, char** argv) {
   print.AddFlags(&app);
   app.footer(kExamples);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
+  if (verify_diagnostics) {
+    if (const std::string flag = FindFlagBesideVerification(app); !flag.empty()) {
+      return cli::UsageError("hlo-opt", StrCat(flag, " excludes --verify-diagnostics"));
+    }
+  }
   if (std::optional<int> exit_code = passes.Prepare("hlo-opt")) return *exit_code;
   const std::optional<std::string_view> format = print.given() ? "hlo" : cli::FormatOfPath(output);
   if (!format) return cli::UnknownSuffixError("hlo-opt", output, "--print writes text to any file");

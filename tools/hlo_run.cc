@@ -304,7 +304,7 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
       std::string path = flags.path;
       std::optional<Input> one =
           ReadModule(path.replace(place, kSweepPlaceholder.size(), value), flags, nullptr, &diagnostics);
-      return one ? std::move(one->module) : nullptr;
+      return one ? ForDevices(flags, *one->module, nullptr) : nullptr;
     };
     SweepModules(flags.simulation, read, true, &diagnostics, session);
     return diagnostics.exit_code();

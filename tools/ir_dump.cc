@@ -26,6 +26,7 @@
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/ir_dump/model_flags.h"
+#include "tools/ir_dump/output_form.h"
 #include "tools/ir_dump/session.h"
 #include "tools/ir_dump/show_graphs.h"
 #include "tools/ir_dump/value_kinds.h"
@@ -72,14 +73,15 @@ Examples:
 
 int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   CLI::App app("trace ops and programs as PyTorch/XLA does and dump their IR at any stage", "ir-dump");
-  std::string op, program, args_path, expect_path, output = "-";
+  std::string op, program, args_path, expect_path;
   std::string emit_list;
   std::vector<std::string> attrs, cases;
   std::string quirks;
   InputForm form;
+  OutputForm output;
   std::string cache, save_graphs;
   std::optional<std::string> pipeline;
-  bool gradients = false, summary = false, debug = false, explain = false, json = false, analysis = false;
+  bool gradients = false, summary = false, debug = false, explain = false, analysis = false;
   bool list_variables = false;
   bool list_ops = false;
   cli::InputOptions input;
@@ -142,7 +144,7 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
          "each step and the causes of graph breaks; executed only as far as values are required, and in full "
          "with metrics); of a model also params")
       ->type_name("WHAT");
-  app.add_flag("--json", json, "print one JSON object with a member for each of these");
+  app.add_flag("--json", output.json, "print one JSON object with a member for each of these");
   app.add_option("--compat", quirks, "torch_xla: omit op attributes from lazy IR, as PyTorch/XLA does")
       ->check(CLI::IsMember({"torch_xla"}));
   cli::AddCacheFlag(&app, &cache, "persistent compilation cache");
@@ -178,7 +180,12 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
       ->needs(mpi_option);
   app.add_flag("--list-variables", list_variables, "print the supported environment variables and exit");
   app.add_flag("--list-ops", list_ops, "print the schemas of the ops and exit");
-  app.add_option("-o,--output", output, "output file; - is standard output")->type_name("FILE")->capture_default_str();
+  app.add_option(
+         "-o,--output", output.path,
+         "output file; - is standard output. Its suffix says the form: .json as --json, .dot as --emit=lazy-dot, "
+         "and of --emit=hlo alone that of the module, as in hlo-translate; others are text")
+      ->type_name("FILE")
+      ->capture_default_str();
   input.AddFlags(&app);
   cli::GroupOptions(&app, "Values, compilation and output");
   profile.AddTo(&app);
@@ -201,8 +208,12 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   }
   if (emit.params && model_flags.request.config.name.empty())
     return cli::UsageError("ir-dump", "--emit=params requires --model");
-  if (json && !form.path.empty() && !emit.any())
+  if (output.json && !form.path.empty() && !emit.any())
     return cli::UsageError("ir-dump", "--json cannot be used with --input; see --as=json");
+  const bool more_text = explain || !expect_path.empty() || cases.size() > 1 || summary;
+  if (const std::string error = ChooseBySuffix(more_text, &output, &emit, &form); !error.empty()) {
+    return cli::UsageError("ir-dump", error);
+  }
   if (absl::Status s = model_flags.Check(); !s.ok()) return cli::UsageError("ir-dump", std::string(s.message()));
   ModelRequest& model = model_flags.request;
   if (!model.inputs.empty() && model.config.name.empty() && program.empty()) {
@@ -258,7 +269,7 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
     }
     options.client.evaluator.world = processes;
     options.replicas = devices;
-    if (processes->rank() != 0) output = "/dev/null";
+    if (processes->rank() != 0) output.path = "/dev/null";
     processes->EndSetup();
   }
 
@@ -278,7 +289,7 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
       }
     };
   }
-  absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(output);
+  absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(output.path);
   if (!file.ok()) {
     diagnostics.ShowOutputError(file.status());
     return diagnostics.exit_code();
@@ -286,10 +297,11 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   TextWriter& out = (*file)->writer();
   Session session(&diagnostics, &out);
   session.match_torch_xla = !quirks.empty();
-  session.json = json;
+  session.json = output.json;
+  session.module_format = output.module_format;
   session.options = options;
   session.emit = emit;
-  if (!session.json) session.print = cli::PrintOptionsFor(output);
+  if (!session.json) session.print = cli::PrintOptionsFor(output.path);
   if (emit_list.empty() && !op.empty() && expect_path.empty()) session.emit.values = true;
   if (profile.wanted() && profile.port >= 0) {
     return cli::UsageError("ir-dump", "--profiler-port cannot be used with --profile and --report");
@@ -407,6 +419,8 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   session.Finish();
   if (session.represented_devices() > 0) profile.replicas = session.represented_devices();
   if (profile.wanted() && diagnostics.exit_code() == cli::kOk) cli::FinishProfile(profile, &diagnostics);
+  // After an error there is no module to write; text up to it is.
+  if (output.module_format != "hlo" && diagnostics.exit_code() != cli::kOk) return diagnostics.exit_code();
   if (const absl::Status status = (*file)->Commit(); !status.ok()) {
     diagnostics.ShowOutputError(status);
   }

@@ -13,9 +13,9 @@
 namespace hlokit {
 namespace {
 
-constexpr size_t kMaxSections = 40;  // of one level
+constexpr size_t kMaxSections = 12;  // of one level: as many as can be read in one view
 constexpr size_t kSectionSize = 32;  // aimed at on the lowest level
-constexpr size_t kLargeScope = 50;   // a scope with more than this part of all instructions is in no section
+constexpr size_t kLargeScope = 40;   // a scope with more than this part of all instructions is in no section
 
 class Divider {
  public:
@@ -141,11 +141,14 @@ class Divider {
       const Range range = pending.back();
       pending.pop_back();
       const size_t size = range.end - range.begin;
-      if (size <= GraphGroups::kMaxChildren) {
+      // What stays outside of sections is on the level of the node too: at most 42 (kLargeScope, and one of each kind).
+      const size_t outside = range.parent == node ? begin_[node + 1] - begin_[node] - children.size() : 0;
+      if (size + outside <= GraphGroups::kMaxChildren) {
         for (size_t k = range.begin; k < range.end; ++k) groups_.parent[children[k]] = range.parent;
         continue;
       }
-      const size_t sections = std::clamp((size + kSectionSize - 1) / kSectionSize, size_t{2}, kMaxSections);
+      const size_t most = std::min(GraphGroups::kMaxChildren - outside, kMaxSections);
+      const size_t sections = std::clamp((size + kSectionSize - 1) / kSectionSize, size_t{2}, most);
       size_t begin = range.begin;
       for (size_t s = 0; s < sections; ++s) {
         const size_t end = s + 1 == sections ? range.end : Cut(live, range.begin, size, sections, s + 1);
@@ -173,7 +176,8 @@ class Divider {
     std::map<std::string_view, size_t> counts;
     for (size_t k = begin; k < end; ++k) {
       if (static_cast<size_t>(children[k]) >= groups_.instructions.size()) continue;
-      ++counts[module_.instruction(groups_.instructions[children[k]]).opcode_text()];
+      const Instruction i = module_.instruction(groups_.instructions[children[k]]);
+      if (i.opcode() != Opcode::kGetTupleElement) ++counts[i.opcode_text()];  // computes nothing
     }
     std::vector<std::pair<std::string_view, size_t>> opcodes(counts.begin(), counts.end());
     std::stable_sort(opcodes.begin(), opcodes.end(), [](const auto& a, const auto& b) { return a.second > b.second; });

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pjrt/trace/recorder.h"
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
+#include "ir/core/printable_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/digest/digest.h"
 #include "pjrt/client/buffer.h"
@@ -46,7 +49,8 @@ Recorder* Recorder::Get() {
     if (path == nullptr || *path == '\0') return nullptr;
     std::FILE* const file = std::fopen(path, "we");
     if (file == nullptr) {
-      std::fprintf(stderr, "hlokit: cannot write the trace of calls %s\n", path);
+      std::fprintf(stderr, "hlokit: warning: HLOKIT_PJRT_TRACE: cannot write %s: %s; calls are not recorded\n",
+                   Printable(path).c_str(), std::strerror(errno));
       return nullptr;
     }
     constexpr size_t kDefaultBytes = 1024;
@@ -56,8 +60,10 @@ Recorder* Recorder::Get() {
         max_bytes = SIZE_MAX;
       } else if (!absl::SimpleAtoi(limit, &max_bytes)) {
         max_bytes = kDefaultBytes;
-        std::fprintf(stderr, "hlokit: HLOKIT_PJRT_TRACE_DATA: expected a number of bytes or `all`, found `%s`\n",
-                     limit);
+        std::fprintf(stderr,
+                     "hlokit: warning: HLOKIT_PJRT_TRACE_DATA: expected a number of bytes or `all`, found `%s`; data "
+                     "of at most %zu bytes are recorded\n",
+                     Printable(limit).c_str(), kDefaultBytes);
       }
     }
     return new Recorder(file, max_bytes);

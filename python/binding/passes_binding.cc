@@ -147,6 +147,14 @@ class NestingScope {
 };
 
 // Runs a pipeline on a clone, and gives the module its contents if all passes succeed.
+interp::EquivalenceOptions ComparisonOf(const WatchOptions& watch) {
+  interp::EquivalenceOptions options;
+  if (watch.run_tolerance) {
+    options.tolerance = ValueOrThrow(interp::Tolerance::Parse(*watch.run_tolerance), "PassError");
+  }
+  return options;
+}
+
 py::object RunPipeline(const ModulePtr& state, const std::string& text, bool stats, const WatchOptions& watch) {
   const NestingScope nested;
   PipelineRun run{state, nullptr, nullptr};
@@ -161,11 +169,7 @@ py::object RunPipeline(const ModulePtr& state, const std::string& text, bool sta
       run.error = std::current_exception();
     }
   });
-  interp::EquivalenceOptions equivalence;
-  if (watch.run_tolerance) {
-    equivalence.tolerance = ValueOrThrow(interp::Tolerance::Parse(*watch.run_tolerance), "PassError");
-  }
-  interp::EquivalenceCheck compare(equivalence);
+  interp::EquivalenceCheck compare(ComparisonOf(watch));
   Recorder recorder;
   VerifyEach verify({});
   ProgressMonitor monitor(&run, watch.progress, pipeline.passes().size());

@@ -343,8 +343,17 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
     Rendezvous* rendezvous = nullptr;
     size_t position = 0;
     bool arrived = false;  // the round has what becomes of this device
+    // Whatever goes wrong before, the device arrives for its program.
+    const auto fail_together = [&](const absl::Status& status) {
+      if (executable->collective_ && !arrived) {
+        std::tie(rendezvous, position) = executable->RendezvousFor(ordinal, &rendezvous_);
+        arrived = true;
+        rendezvous->Abort(position, status);
+      }
+      return fail(status);
+    };
     const auto execute = [&]() -> absl::Status {
-      if (absl::Status status = executable->Prepare(); !status.ok()) return fail(status);
+      if (absl::Status status = executable->Prepare(); !status.ok()) return fail_together(status);
       std::tie(rendezvous, position) = executable->RendezvousFor(ordinal, &rendezvous_);
       metrics_->Add(executable->collective_ ? "ExecuteReplicated" : "ExecuteComputation");
       timed.emplace(metrics_, executable->collective_ ? "ExecuteReplicatedTime" : "ExecuteTime");
@@ -353,11 +362,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
         absl::Status status = begun;
         if (deferred_ != nullptr && status.ok()) status = GenerateValues(arguments->buffers());
         if (status.ok()) status = arguments->Wait(executable->collective_);
-        if (!status.ok()) {
-          arrived = true;
-          if (executable->collective_) rendezvous->Abort(position, status);
-          return fail(status);
-        }
+        if (!status.ok()) return fail_together(status);
       }
       const auto run = [&](absl::Span<const Literal* const> given,
                            interp::DonatedArguments* donation) -> absl::StatusOr<std::vector<Literal>> {
@@ -407,10 +412,8 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
     } catch (const std::exception& e) {
       // No memory or no thread: whoever waits for the results, or for this device, learns of it.
       const bool memory = dynamic_cast<const std::bad_alloc*>(&e) != nullptr;
-      const absl::Status status =
-          absl::ResourceExhaustedError(StrCat("execution failed: ", memory ? "out of memory" : e.what()));
-      if (rendezvous != nullptr && executable->collective_ && !arrived) rendezvous->Abort(position, status);
-      return fail(status);
+      return fail_together(
+          absl::ResourceExhaustedError(StrCat("execution failed: ", memory ? "out of memory" : e.what())));
     }
   };
   if (!held) {

@@ -2,11 +2,12 @@
 #include "runtime/client/rendezvous.h"
 
 #include <algorithm>
-#include <chrono>
+#include <cstddef>
 #include <new>
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "ir/core/cancelable_wait.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::runtime {
@@ -19,34 +20,33 @@ std::string Rendezvous::Missing(const Round& round) {
   return text;
 }
 
-// Enters the device's next round of its session: its n-th one is also the n-th one of all others, though it may be done
-// without the device. A round of programs that the device was not given is none of its own.
-std::shared_ptr<Rendezvous::Round> Rendezvous::Join(size_t device, const Arrival& arrival) {
-  DeviceSession& state = states_[device];
-  while (true) {
-    const int64_t number = state.rounds++;
-    auto at = std::find_if(rounds_.begin(), rounds_.end(), [&](const std::shared_ptr<Round>& m) {
-      return m->session == state.session && m->number == number;
-    });
-    if (at == rounds_.end()) at = rounds_.insert(at, std::make_shared<Round>(devices_, state.session, number));
-    const std::shared_ptr<Round> round = *at;
-    if (!round->done) {
-      round->arrivals[device] = arrival;
-      return round;
-    }
-    DropRounds();
-    if (!HasOtherPrograms(*round, arrival)) return round;
+const absl::Status* Rendezvous::FindDeclined(const Round& round) {
+  for (const Arrival& a : round.arrivals) {
+    if (!a.status.ok()) return &a.status;
   }
+  return nullptr;
 }
 
-bool Rendezvous::HasOtherPrograms(const Round& round, const Arrival& arrival) {
-  bool found = false;
-  for (const Arrival& a : round.arrivals) {
-    if (!a.here || !a.status.ok()) continue;
-    if (a.program == arrival.program) return false;
-    found = true;
+// Enters the device's next round of its session: its n-th one is also the n-th one of all others, though it may be done
+// without the device.
+std::shared_ptr<Rendezvous::Round> Rendezvous::Join(size_t device, const Arrival& arrival) {
+  DeviceSession& state = states_[device];
+  const int64_t number = state.rounds++;
+  const auto is_next = [&](const std::shared_ptr<Round>& m) {
+    return m->session == state.session && m->first <= number && number <= m->number;
+  };
+  auto at = std::find_if(rounds_.begin(), rounds_.end(), is_next);
+  if (at == rounds_.end()) {
+    LimitRounds();
+    at = rounds_.insert(rounds_.end(), std::make_shared<Round>(devices_, state.session, number));
   }
-  return found && arrival.status.ok();
+  const std::shared_ptr<Round> round = *at;
+  if (round->done) {
+    DropRounds();
+  } else {
+    round->arrivals[device] = arrival;
+  }
+  return round;
 }
 
 void Rendezvous::DropRounds() {
@@ -56,6 +56,24 @@ void Rendezvous::DropRounds() {
                     (state.session == round->session && !state.left && state.rounds <= round->number);
            });
   });
+}
+
+// A device may abort any number of rounds before the others arrive. These can only end with its errors, so they end
+// early; of the two oldest ones that are done, the later stands for both.
+void Rendezvous::LimitRounds() {
+  if (rounds_.size() < kMaxRounds) return;
+  const std::deque<std::shared_ptr<Round>> open = rounds_;
+  for (const std::shared_ptr<Round>& round : open) {
+    if (!round->done && FindDeclined(*round) != nullptr) CompleteRound(round, nullptr);
+  }
+  for (size_t i = 0; rounds_.size() >= kMaxRounds && i < rounds_.size(); ++i) {
+    if (!rounds_[i]->done) continue;
+    const auto next = std::find_if(rounds_.begin() + static_cast<std::ptrdiff_t>(i) + 1, rounds_.end(),
+                                   [&](const auto& round) { return round->session == rounds_[i]->session; });
+    if (next == rounds_.end() || !(*next)->done) continue;
+    (*next)->first = rounds_[i]->first;
+    rounds_.erase(rounds_.begin() + static_cast<std::ptrdiff_t>(i--));
+  }
 }
 
 const std::string* Rendezvous::ReasonToEnd(const Round& round) const {
@@ -132,12 +150,11 @@ absl::Status Rendezvous::RunTogether(Round& round, const Program& program, bool 
 
 void Rendezvous::CompleteRound(const std::shared_ptr<Round>& round, const Program* program) {
   const std::vector<Arrival>& arrivals = round->arrivals;
-  const auto declined = std::find_if(arrivals.begin(), arrivals.end(), [](const Arrival& a) { return !a.status.ok(); });
-  if (declined != arrivals.end()) {
-    round->status = declined->status;
+  if (const absl::Status* declined = FindDeclined(*round)) {
+    round->status = *declined;
   } else if (const std::string* why = ReasonToEnd(*round)) {
     round->status = absl::AbortedError(*why);
-  } else if (const std::string missing = Missing(*round); !missing.empty() && cancelled()) {
+  } else if (const std::string missing = Missing(*round); !missing.empty() && PollOf(cancel_)()) {
     round->status = absl::CancelledError(StrCat("canceled while it waited for device ", missing));
   } else if (!missing.empty()) {
     round->status = absl::DeadlineExceededError(
@@ -158,20 +175,6 @@ void Rendezvous::CompleteRound(const std::shared_ptr<Round>& round, const Progra
   changed_.notify_all();
 }
 
-bool Rendezvous::Wait(std::unique_lock<std::mutex>& lock, const Round& round) {
-  using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::milliseconds kPoll(100);
-  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                      std::chrono::duration<double>(std::min(timeout_seconds_, 1e9)));
-  while (!round.done && !cancelled()) {
-    const auto now = Clock::now();
-    if (now >= end) return false;
-    const auto until = cancel_ == nullptr ? end : std::min(end, now + kPoll);
-    changed_.wait_until(lock, until, [&] { return round.done; });
-  }
-  return round.done;
-}
-
 absl::StatusOr<Rendezvous::Results> Rendezvous::ArriveAndWait(size_t device, const Program& program,
                                                               absl::Span<const Literal* const> arguments,
                                                               interp::DonatedArguments* donation) {
@@ -179,7 +182,11 @@ absl::StatusOr<Rendezvous::Results> Rendezvous::ArriveAndWait(size_t device, con
   const std::shared_ptr<Round> round =
       Join(device, {true, absl::OkStatus(), program.digest, program.module, arguments, donation});
   if (round->done) return round->status;  // with an error: the device was missing
-  if (Missing(*round).empty() || ReasonToEnd(*round) != nullptr || !Wait(lock, *round)) CompleteRound(round, &program);
+  const auto done = [&] { return round->done; };
+  if (Missing(*round).empty() || ReasonToEnd(*round) != nullptr ||
+      CancelableWait(changed_, lock, timeout_seconds_, done, PollOf(cancel_)) != WaitResult::kDone) {
+    CompleteRound(round, &program);
+  }
   if (!round->status.ok()) return round->status;
   return Results{std::move(round->results[device]), round->context};
 }

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rendezvous of the devices of a client for programs with collectives: each device arrives with its arguments and
 // blocks; the last to arrive runs the program for all. Devices may arrive with programs that differ.
+//
+// Invariant: the n-th arrival of a device in its session is its part in round n, whatever its program, and whether or
+// not the others still wait. ArriveAndWait and Abort are arrivals. So a round ends with results only with all devices,
+// and a round that ends with an error is over for those that have not arrived: it keeps the error for them, and only
+// them, until they do. A device that is not given a program that the others are has no arrival for it: its next program
+// takes the place. Nothing here could tell that one from a late program, since devices may run programs of their own.
 #ifndef HLOKIT_RUNTIME_CLIENT_RENDEZVOUS_H_
 #define HLOKIT_RUNTIME_CLIENT_RENDEZVOUS_H_
 
@@ -57,8 +63,8 @@ class Rendezvous {
 
   // Runs the device's next program with collectives and returns its results. Called on the device's thread. If the
   // devices arrive with programs whose collectives are not the same, or one does not arrive in time, all devices of the
-  // round get an error, late ones too. `donation`: reusable arguments, one entry for each argument; receives the
-  // aliased ones.
+  // round get an error, late ones too; one that is more than kMaxRounds rounds late gets that of one of them.
+  // `donation`: reusable arguments, one entry for each argument; receives the aliased ones.
   absl::StatusOr<Results> ArriveAndWait(size_t device, const Program& program,
                                         absl::Span<const Literal* const> arguments, interp::DonatedArguments* donation);
   // Ends the device's part in its next round with an error, which the other devices get. Does not wait.
@@ -83,8 +89,9 @@ class Rendezvous {
   // Shared by the waiting devices until each has its results.
   struct Round {
     Round(size_t devices, int64_t session_number, int64_t round_number)
-        : session(session_number), number(round_number), arrivals(devices) {}
+        : session(session_number), first(round_number), number(round_number), arrivals(devices) {}
     const int64_t session;
+    int64_t first;                  // less than `number` if the round, which is done, stands for earlier ones, too
     const int64_t number;           // in the session
     std::vector<Arrival> arrivals;  // by device
     bool done = false;
@@ -102,10 +109,10 @@ class Rendezvous {
 
   void EndRoundsWithout(size_t device, int64_t session);
   std::shared_ptr<Round> Join(size_t device, const Arrival& arrival);
-  // Returns true if devices entered the round with programs, all other than that of the arrival.
-  static bool HasOtherPrograms(const Round& round, const Arrival& arrival);
   // Drops the rounds that are done and that no device will enter.
   void DropRounds();
+  // Makes place for one more round.
+  void LimitRounds();
   // Returns why a device that is missing in the round will not enter it; null if each still can.
   const std::string* ReasonToEnd(const Round& round) const;
   // `program`: of the device that arrived last; null if the round ends without it.
@@ -114,14 +121,14 @@ class Rendezvous {
   absl::Status RunDifferent(Round& round, const Program& program);
   absl::Status RunTogether(Round& round, const Program& program, bool different);
   static std::string Missing(const Round& round);
-  bool cancelled() const { return cancel_ != nullptr && cancel_->load(std::memory_order_relaxed); }
-  // Waits until the round is done. Returns false if it is not: its time is over, or it was canceled.
-  bool Wait(std::unique_lock<std::mutex>& lock, const Round& round);
+  // Returns the error of the first device that aborted; null if none did.
+  static const absl::Status* FindDeclined(const Round& round);
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Rounds that some device has yet to enter. There are several if a device aborted and continued, or gave up waiting:
-  // those that are done keep their error for late devices.
+  // Rounds that some device has yet to enter; those of a session ascend. There are several if a device aborted and
+  // continued, or gave up waiting: those that are done keep their error for late devices.
+  static constexpr size_t kMaxRounds = 64;  // beyond which those of a session that are done become one
   std::deque<std::shared_ptr<Round>> rounds_;
   const size_t devices_;
   std::vector<DeviceSession> states_;  // by device

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "io/stores/store_url.h"
+#include "ir/core/cancelable_wait.h"
 #include "ir/core/str_cat.h"
 #include "runtime/observe/profile_directory.h"
 #include "runtime/observe/profiler_service.grpc.pb.h"
@@ -184,10 +185,9 @@ class ProfilerServer::Service final : public tensorflow::ProfilerService::Servic
       std::unique_lock<std::mutex> lock(mutex_);
       session_ = session;
       terminated_ = false;
-      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(duration_ms);
-      while (!closing_ && !terminated_ && !context->IsCancelled() && std::chrono::steady_clock::now() < end) {
-        changed_.wait_until(lock, std::min(end, std::chrono::steady_clock::now() + std::chrono::milliseconds(100)));
-      }
+      CancelableWait(
+          changed_, lock, static_cast<double>(duration_ms) * 1e-3, [&] { return closing_ || terminated_; },
+          [&] { return context->IsCancelled(); });
       session_.clear();
     }
     return Profiler::Stop();

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "ir/core/str_cat.h"
+#include "simulator/export/advice_json.h"
 #include "simulator/export/report_timeline.h"
 #include "simulator/report/ascii.h"
 #include "simulator/report/breakdown.h"
 #include "simulator/report/device_report.h"
 #include "simulator/report/number_text.h"
-#include "simulator/report/recommendation.h"
 #include "simulator/report/scope_time.h"
 
 namespace hlokit::tpu {
@@ -268,28 +268,6 @@ Json DeviceDescriptionJson(const DeviceDescription& machine) {
   return rows;
 }
 
-Json RecommendationsJson(const ReportInput& input, const HostModel& host, const ReportDocumentOptions& options) {
-  Json list = Json::array();
-  for (const Recommendation& advice : Recommend(input, host)) {
-    Json row = {{"title", advice.title},
-                {"evidence", Ascii(advice.evidence)},
-                {"action", advice.action},
-                {"simulated", advice.changed},
-                {"before_us", ToMicroseconds(advice.before)},
-                {"after_us", ToMicroseconds(advice.after)}};
-    if (std::find(options.flags.begin(), options.flags.end(), advice.flag) != options.flags.end()) {
-      row["flag"] = StrCat(options.tool, " ", advice.flag);
-    }
-    if (advice.bytes_before > 0) {
-      row["peak_bytes_before"] = advice.bytes_before;
-      row["peak_bytes_after"] = advice.bytes_after;
-      row["fits_after"] = advice.fits_after;
-    }
-    list.push_back(std::move(row));
-  }
-  return list;
-}
-
 // Returns what a reader of the step time has to know, as sentences.
 Json NotesJson(const ReportInput& input, const HostModel& host, const HostTimeline& time, bool settled) {
   Json notes = Json::array();
@@ -353,7 +331,8 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   json["peaks"]["ici_bytes_per_second_one_way"] = machine.ici_rate;
   json["peaks"]["vmem_bytes_per_second"] = machine.vmem_rate;
   json["breakdown"] = BreakdownJson(graphs, time);
-  json["recommendations"] = RecommendationsJson(input, host, options);
+  Json advice = AdviceJson(input, host, options.tool, options.flags);
+  json["recommendations"] = std::move(advice["recommendations"]);
   json["gaps"] = GapsJson(time);
   json["host"] = HostJson(host, time);
   if (options.run != nullptr) {
@@ -368,23 +347,8 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   json["sources"] = AttributedJson(graphs, &SourceTimes, "source");
   json["memory"]["timeline_columns"] = {"time_us", "bytes", "operation"};
   json["memory"]["timeline"] = std::move(timelines.memory);
-  Json faster = Json::array();
-  for (const Sensitivity& change : SensitivityAnalysis(input, host)) {
-    faster.push_back({{"resource", change.resource},
-                      {"step_time_us", ToMicroseconds(change.seconds)},
-                      {"bound_by", std::string(tpu::ToString(change.bound))}});
-  }
-  json["sensitivity"] = std::move(faster);
-  Json machines = Json::array();
-  for (const TargetComparison& other : CompareTargets(input, host)) {
-    machines.push_back({{"target", other.machine},
-                        {"topology", other.topology},
-                        {"step_time_us", ToMicroseconds(other.seconds)},
-                        {"bound_by", std::string(tpu::ToString(other.bound))},
-                        {"peak_bytes", other.peak_bytes},
-                        {"limit_bytes", other.limit_bytes}});
-  }
-  json["other_targets"] = std::move(machines);
+  json["sensitivity"] = std::move(advice["sensitivity"]);
+  json["other_targets"] = std::move(advice["other_targets"]);
   json["target"] = DeviceDescriptionJson(machine);
   // The last steps of a short run may take batches made before, and say nothing about the steady state.
   const double replayed = options.run != nullptr ? options.run->step_seconds : 0;
@@ -393,7 +357,7 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
                        std::abs(run / time.step_seconds - 1) < kRunTolerance;
   if (!settled) json["host"]["run_step_us"] = ToMicroseconds(run);
   json["notes"] = NotesJson(input, host, time, settled);
-  CheckParts(settled ? replayed : 0, &json);
+  CheckParts(graphs, settled ? replayed : 0, &json);
   return json.dump() + "\n";
 }
 

@@ -23,9 +23,9 @@ constexpr double kModelTolerance = 0.05;
 constexpr size_t kListedSpans = 2000;  // of a thread
 constexpr std::string_view kTotals[] = {"device_time_us", "core_busy_us", "core_stall_us",
                                         "flops",          "hbm_bytes",    "interconnect_bytes"};
-constexpr std::string_view kRowTotals[] = {
-    "concurrent_us",      "runs",  "time_us",    "stall_us",    "flops", "hbm_bytes",
-    "interconnect_bytes", "bytes", "exposed_us", "sync_wait_us"};
+constexpr std::string_view kRowTotals[] = {"concurrent_us", "core_us",    "runs",        "time_us",
+                                           "stall_us",      "flops",      "hbm_bytes",   "interconnect_bytes",
+                                           "bytes",         "exposed_us", "sync_wait_us"};
 
 // Multiplies the totals of a row.
 void Scale(double runs, Json* row) {
@@ -135,45 +135,109 @@ Json ThreadsJson(const RecordedRun& run) {
   return threads;
 }
 
-void CheckParts(double replayed_seconds, Json* report) {
-  Json checks = Json::array();
-  Json missing = Json::array();
-  const auto check = [&](std::string_view what, double parts, double whole, double tolerance = kTolerance) {
-    const double gap = whole - parts;
-    checks.push_back({{"what", std::string(what)}, {"parts_us", parts}, {"whole_us", whole}});
-    if (std::abs(gap) <= tolerance * std::abs(whole)) return;
-    missing.push_back({{"what", StrCat("of the ", what)}, {"time_us", gap}});
-  };
-  double parts = 0;
-  double device = 0;
-  for (const Json& part : (*report)["breakdown"]) {
-    parts += part["time_us"].get<double>();
-    if (part["kind"] != "idle") device += part["time_us"].get<double>();
-    // Time of the step that no part explains has a row, so that the chart is whole.
-    if (part["name"] == "not attributed") {
-      missing.push_back({{"what", "of the device time: not attributed to an operation"}, {"time_us", part["time_us"]}});
+namespace {
+
+class PartChecker {
+ public:
+  PartChecker(const std::vector<ReportGraph>& graphs, Json* report) : graphs_(graphs), report_(*report) {}
+
+  void Run(double replayed_seconds) {
+    CheckStep();
+    if (replayed_seconds > 0) {
+      Check("step: the threads as they ran, and the model of the host", replayed_seconds * 1e6, Total("step_time_us"),
+            kModelTolerance);
     }
+    double graphs = 0;
+    for (const Json& graph : report_["graphs"]) graphs += graph["time_per_step_us"].get<double>();
+    Check("device time: graphs of a step", graphs, Total("device_time_us"));
+    CheckCore();
+    CheckDevices();
+    report_["checks"] = std::move(checks_);
+    report_["missing"] = std::move(missing_);
   }
-  check("step: device work, stalls and idle time", parts, (*report)["step_time_us"].get<double>());
-  check("device time: work and stalls", device, (*report)["device_time_us"].get<double>());
-  if (replayed_seconds > 0) {
-    check("step: the threads as they ran, and the model of the host", replayed_seconds * 1e6,
-          (*report)["step_time_us"].get<double>(), kModelTolerance);
+
+ private:
+  double Total(const char* key) const { return report_[key].get<double>(); }
+
+  void Check(std::string_view what, double parts, double whole, double tolerance = kTolerance) {
+    const double gap = whole - parts;
+    checks_.push_back({{"what", std::string(what)}, {"parts_us", parts}, {"whole_us", whole}});
+    if (std::abs(gap) <= tolerance * std::abs(whole)) return;
+    missing_.push_back({{"what", StrCat("of the ", what)}, {"time_us", gap}});
   }
-  double graphs = 0;
-  for (const Json& graph : (*report)["graphs"]) graphs += graph["time_per_step_us"].get<double>();
-  check("device time: graphs of a step", graphs, (*report)["device_time_us"].get<double>());
-  double kernels = 0;
-  for (const Json& op : (*report)["ops"]) {
-    if (op["category"] != "async wait") kernels += op["time_us"].get<double>();
+
+  void CheckStep() {
+    double parts = 0;
+    double device = 0;
+    for (const Json& part : report_["breakdown"]) {
+      parts += part["time_us"].get<double>();
+      if (part["kind"] != "idle") device += part["time_us"].get<double>();
+      // Time of the step that no part explains has a row, so that the chart is whole.
+      if (part["name"] == "not attributed") {
+        missing_.push_back(
+            {{"what", "of the device time: not attributed to an operation"}, {"time_us", part["time_us"]}});
+      }
+    }
+    Check("step: device work, stalls and idle time", parts, Total("step_time_us"));
+    Check("device time: work and stalls", device, Total("device_time_us"));
   }
-  double categories = 0;
-  for (const Json& row : (*report)["categories"]) {
-    if (row["category"] != "async wait") categories += row["time_us"].get<double>();
+
+  // Operations are those of a device of nominal speed, whatever the speeds of the devices are.
+  void CheckCore() {
+    double whole = 0;
+    double stalls = 0;
+    bool nominal = true;
+    for (const ReportGraph& graph : graphs_) {
+      const int64_t entry = graph.plan->PlanOf(graph.input->module.entry().id());
+      if (entry < 0) continue;
+      const ComputationTime& time = graph.input->simulation.computations[static_cast<size_t>(entry)];
+      whole += 1e6 * time.duration * graph.runs_per_step;
+      stalls += 1e6 * time.stall * graph.runs_per_step;
+      nominal = nominal && graph.input->options.variation.empty();
+    }
+    double operations = stalls;
+    for (const Json& op : report_["ops"]) operations += op["core_us"].get<double>();
+    double categories = stalls;
+    for (const Json& row : report_["categories"]) {
+      categories += row["time_us"].get<double>() - row["concurrent_us"].get<double>();
+    }
+    const std::string of = nominal ? "device time: " : "device time at nominal speed: ";
+    if (nominal) whole = Total("device_time_us");
+    Check(StrCat(of, "operations on the core, and its stalls"), operations, whole);
+    Check(StrCat(of, "categories on the core, and its stalls"), categories, whole);
   }
-  check("categories: operations", kernels, categories);
-  (*report)["checks"] = std::move(checks);
-  (*report)["missing"] = std::move(missing);
+
+  // Checks the device whose parts are farthest from the whole.
+  void CheckDevices() {
+    size_t devices = 1;
+    for (const ReportGraph& graph : graphs_) {
+      devices = std::max(devices, graph.input->simulation.devices.shares.size());
+    }
+    const double whole = Total("device_time_us");
+    double worst = whole;
+    for (size_t d = 0; d < devices; ++d) {
+      double parts = 0;
+      for (const ReportGraph& graph : graphs_) {
+        const DeviceTimelines& timelines = graph.input->simulation.devices;
+        if (timelines.shares.empty()) continue;
+        const DeviceTimeBreakdown& share = timelines.ShareOf(static_cast<int64_t>(d));
+        parts += 1e6 * (share.compute + share.exposed + share.sync + share.other + share.idle) * graph.runs_per_step;
+      }
+      if (std::abs(parts - whole) > std::abs(worst - whole)) worst = parts;
+    }
+    Check("device time: work, waits and idle time of each device", worst, whole);
+  }
+
+  const std::vector<ReportGraph>& graphs_;
+  Json& report_;
+  Json checks_ = Json::array();
+  Json missing_ = Json::array();
+};
+
+}  // namespace
+
+void CheckParts(const std::vector<ReportGraph>& graphs, double replayed_seconds, Json* report) {
+  PartChecker(graphs, report).Run(replayed_seconds);
 }
 
 }  // namespace hlokit::tpu

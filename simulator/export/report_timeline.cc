@@ -85,10 +85,12 @@ class DeviceRows {
     const int64_t at = plan_.PlanOf(i.parent().id());
     const uint32_t s = plan_.StepOf(e.name);
     if (at < 0 || s == ComputationPlan::kNoStep) return "";
-    OpRow row;
-    row.name = e.name;
-    row.kind = plan_.computations()[at].steps[s].kind;
-    return std::string(CategoryOf(input_.module, row));
+    ScheduleUnit unit = plan_.computations()[at].steps[s];
+    // The core's part of a fusion with a collective.
+    if (e.line == TimelineLine::kOps && unit.kind == ScheduleUnitKind::kCollective) {
+      unit.kind = ScheduleUnitKind::kKernel;
+    }
+    return std::string(CategoryOf(input_.module, unit));
   }
 
   void Flush(size_t line, size_t depth, Bucket* bucket) {

@@ -58,20 +58,21 @@ std::vector<CoreStall> CoreStalls(const ReportInput& input, const KernelPlan& pl
   for (size_t c = 0; c < plan.computations().size(); ++c) {
     const ComputationPlan& computation = plan.computations()[c];
     const ComputationTime& time = input.simulation.computations[c];
-    if (time.runs == 0) continue;
+    if (time.core_runs == 0) continue;
     const auto add = [&](InstructionId waiting, uint32_t step, double seconds) {
       CoreStall wait;
       wait.waiting = waiting;
-      wait.runs = time.runs;
-      wait.seconds = seconds * time.runs;
+      wait.runs = time.core_runs;
+      wait.seconds = seconds * time.core_runs;
       if (step != ComputationPlan::kNoStep) {
         wait.waited_for = computation.steps[step].root;
-        wait.kind = computation.steps[step].kind;
-        if (wait.kind == ScheduleUnitKind::kDone) {
+        wait.unit = &computation.steps[step];
+        if (wait.unit->kind == ScheduleUnitKind::kDone) {
           wait.waited_for = Starter(module, wait.waited_for);
           const uint32_t starter = plan.StepOf(wait.waited_for);
-          if (starter < computation.steps.size()) wait.kind = computation.steps[starter].kind;
+          if (starter < computation.steps.size()) wait.unit = &computation.steps[starter];
         }
+        wait.kind = wait.unit->kind;
       }
       waits.push_back(wait);
     };
@@ -81,7 +82,7 @@ std::vector<CoreStall> CoreStalls(const ReportInput& input, const KernelPlan& pl
     for (uint32_t s = 0; s < computation.steps.size(); ++s) {
       const StepTime& t = time.steps[s];
       if (t.stall > 0) add(computation.steps[s].root, StallCause(computation, time, s), t.stall);
-      if (t.on_core || t.stall > 0) core = std::max(core, EndOf(t));
+      if (t.on_core || t.stall > 0 || t.kernel_time > 0) core = std::max(core, EndOf(t));
       if (EndOf(t) > last) {
         last = EndOf(t);
         last_step = s;
@@ -106,19 +107,15 @@ std::vector<TimeShare> DeviceBreakdown(const ReportInput& input, const KernelPla
     sum += seconds;
   };
   for (const OpRow& row : input.simulation.rows) {
-    if (row.kind != ScheduleUnitKind::kKernel) continue;
-    const double start = row.times[static_cast<size_t>(Resource::kOverhead)];
-    add(std::string(CategoryOf(input.module, row)), TimeKind::kCompute, row.seconds - start);
+    if (row.core_seconds <= 0) continue;
+    const double launch = row.times[static_cast<size_t>(Resource::kOverhead)] * row.core_seconds / row.seconds;
+    const double start = std::min(launch, row.core_seconds);
+    add(std::string(CategoryOf(input.module, CorePartOf(row))), TimeKind::kCompute, row.core_seconds - start);
     add("start of kernels", TimeKind::kOverhead, start);
   }
   for (const CoreStall& wait : CoreStalls(input, plan)) {
     std::string what = "links";
-    if (wait.waited_for.valid()) {
-      OpRow row;
-      row.name = wait.waited_for;
-      row.kind = wait.kind;
-      what = std::string(CategoryOf(input.module, row));
-    }
+    if (wait.unit != nullptr) what = std::string(CategoryOf(input.module, *wait.unit));
     add(StrCat("waiting for ", what), KindOfWait(wait.kind), wait.seconds);
   }
   std::vector<TimeShare> result;

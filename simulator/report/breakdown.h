@@ -25,6 +25,7 @@ struct CoreStall {
   InstructionId waiting;                                  // the stalled instruction; none: the end of the computation
   InstructionId waited_for;                               // the operation that ended last
   ScheduleUnitKind kind = ScheduleUnitKind::kCollective;  // kind of `waited_for`
+  const ScheduleUnit* unit = nullptr;                     // of `waited_for`, in the plan; null if there is none
   double runs = 0;
   double seconds = 0;
 };

@@ -49,13 +49,29 @@ struct Totals {
 // By name, and whether the core works meanwhile: only the times of the others are parts of the device time.
 std::map<std::pair<std::string, bool>, Totals> ByCategory(const ReportInput& input) {
   std::map<std::pair<std::string, bool>, Totals> result;
+  const auto add = [&](const OpRow& row, bool beside, double part) {
+    Totals& t = result[{std::string(CategoryOf(input.module, row)), beside}];
+    t.runs += row.runs * part;
+    t.seconds += row.seconds * part;
+    t.flops += row.flops * part;
+    t.hbm_bytes += row.hbm_bytes * part;
+    t.wire_bytes += row.wire_bytes * part;
+  };
   for (const OpRow& row : input.simulation.rows) {
-    Totals& t = result[{std::string(CategoryOf(input.module, row)), !row.on_core}];
-    t.runs += row.runs;
-    t.seconds += row.seconds;
-    t.flops += row.flops;
-    t.hbm_bytes += row.hbm_bytes;
-    t.wire_bytes += row.wire_bytes;
+    if (!row.on_core && row.core_seconds > 0) {
+      // A fusion with a collective: the kernel has the operations, the collective the bytes.
+      OpRow kernel = CorePartOf(row);
+      kernel.seconds = row.core_seconds;
+      kernel.hbm_bytes = kernel.wire_bytes = 0;
+      add(kernel, false, 1);
+      OpRow collective = row;
+      collective.flops = 0;
+      add(collective, true, 1);
+      continue;
+    }
+    const double core = !row.on_core ? 0 : row.seconds > 0 ? row.core_seconds / row.seconds : 1;
+    if (core > 0) add(row, false, core);
+    if (core < 1) add(row, true, 1 - core);
   }
   return result;
 }
@@ -95,6 +111,21 @@ std::string_view CategoryOfFusion(Instruction fusion) {
 }
 
 }  // namespace
+
+std::string_view CategoryOf(const Module& module, const ScheduleUnit& unit) {
+  OpRow row;
+  row.name = unit.root;
+  row.kind = unit.kind;
+  row.collective = unit.collective;
+  row.scatters = unit.scatters;
+  return CategoryOf(module, row);
+}
+
+OpRow CorePartOf(const OpRow& row) {
+  OpRow kernel = row;
+  if (row.kind == ScheduleUnitKind::kCollective) kernel.kind = ScheduleUnitKind::kKernel;
+  return kernel;
+}
 
 std::string_view CategoryOf(const Module& module, const OpRow& row) {
   const Instruction i = module.instruction(row.name);
@@ -240,7 +271,8 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
     cell(FormatFixed(row.runs, 0), 10);
     cell(FormatSeconds(row.stall), 10);
     cell(ToString(row.bound), 10);
-    *out << i.name() << "  " << (ScopeOf(i).empty() ? origins.InstructionOf(i) : std::string(ScopeOf(i))) << "\n";
+    *out << i.name() << "  " << (ScopeOf(i).empty() ? origins.InstructionOf(i) : std::string(ScopeOf(i)))
+         << (row.on_core || row.seconds <= 0 ? "" : "  (beside the core)") << "\n";
   }
   if (s.rows.size() > top) *out << "... " << static_cast<int64_t>(s.rows.size() - top) << " more\n";
   if (!s.unmodeled.empty()) *out << "\nnot modeled\n";
@@ -308,6 +340,7 @@ std::string ReportJson(const ReportInput& input, bool memory_details) {
                    {"runs", row.runs},
                    {"time_us", ToMicroseconds(row.seconds)},
                    {"stall_us", ToMicroseconds(row.stall)},
+                   {"core_us", ToMicroseconds(row.core_seconds)},
                    {"concurrent", !row.on_core},
                    {"bound_by", std::string(ToString(row.bound))},
                    {"flops", row.flops},

@@ -33,9 +33,12 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
 // Returns one JSON object with all rows. `memory_details`: with changes that lower the peak of memory, simulated.
 std::string ReportJson(const ReportInput& input, bool memory_details = false);
 
+// Returns the row as the kernel that the core runs of it: of a fusion with a collective, the fusion.
+OpRow CorePartOf(const OpRow& row);
 // Returns the kind of work of a row: "fusion", "matmul", "all-reduce", ... Fusions with a matmul or reduction have its
 // category.
 std::string_view CategoryOf(const Module& module, const OpRow& row);
+std::string_view CategoryOf(const Module& module, const ScheduleUnit& unit);
 // Returns the scope of an instruction, or "".
 std::string_view ScopeOf(Instruction instruction);
 std::string SourceOf(Instruction instruction);

@@ -65,16 +65,18 @@ std::vector<AttributedTime> TimesBy(NameOf name_of, const ReportInput& input, co
         sum.work += entry.second.work;
         sum.flops += entry.second.flops;
       }
-      const double seconds = time.steps[s].duration * time.runs;
+      const StepTime& t = time.steps[s];
+      const double core = (t.on_core ? t.duration : t.kernel_time) * time.core_runs;
+      const double beside = t.duration * (t.on_core ? time.runs - time.core_runs : time.runs);
       for (const auto& [name, weight] : weights) {
-        AttributedTime& t = times[name];
+        AttributedTime& attributed = times[name];
         const double share = weight.work / sum.work;
-        const double part = seconds * share;
-        (time.steps[s].on_core ? t.seconds : t.concurrent_seconds) += part;
-        t.kernels += time.runs;
-        if (weights.size() > 1 && time.steps[s].on_core) t.mixed_kernel_seconds += part;
-        t.flops += time.steps[s].flops * time.runs * (sum.flops > 0 ? weight.flops / sum.flops : share);
-        t.hbm_bytes += time.steps[s].hbm_bytes * time.runs * share;
+        attributed.seconds += core * share;
+        attributed.concurrent_seconds += beside * share;
+        attributed.kernels += time.runs;
+        if (weights.size() > 1) attributed.mixed_kernel_seconds += core * share;
+        attributed.flops += t.flops * time.runs * (sum.flops > 0 ? weight.flops / sum.flops : share);
+        attributed.hbm_bytes += t.hbm_bytes * time.runs * share;
       }
     }
   }

@@ -63,7 +63,7 @@ ResourceTimes Attribute(const DeviceDescription& machine, const Simulation& simu
   ResourceTimes off_core{};
   double kernels = 0;
   for (const OpRow& row : simulation.rows) {
-    if (row.kind == ScheduleUnitKind::kKernel) {
+    if (row.kind == ScheduleUnitKind::kKernel && row.on_core) {
       AddKernel(machine, row, &seconds);
       kernels += row.seconds;
     } else {

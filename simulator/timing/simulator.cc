@@ -128,7 +128,7 @@ class Simulator {
     const std::vector<ComputationPlan>& plans = plan_.computations();
     const int64_t entry = plan_.PlanOf(module_.entry().id());
     if (entry < 0) return;
-    result_.computations[entry].runs = 1;
+    result_.computations[entry].runs = result_.computations[entry].core_runs = 1;
     // Callers follow their callees.
     for (size_t c = plans.size(); c-- > 0;) {
       const ComputationTime& caller = result_.computations[c];
@@ -143,6 +143,7 @@ class Simulator {
           double runs = step.kind == ScheduleUnitKind::kLoop ? caller.steps[s].trip_count : 1;
           if (step.kind == ScheduleUnitKind::kLoop && callee == i.computation_attr(Attr::kCondition)) runs += 1;
           result_.computations[at].runs += caller.runs * runs;
+          if (caller.steps[s].on_core) result_.computations[at].core_runs += caller.core_runs * runs;
           if (i.opcode() == Opcode::kConditional) break;
         }
       }
@@ -181,10 +182,11 @@ class Simulator {
         row.kind = step.kind;
         row.collective = step.collective;
         row.scatters = step.scatters;
-        row.on_core = t.on_core;
+        row.on_core = t.on_core && time.core_runs > 0;
         row.runs = time.runs;
         row.seconds = t.duration * time.runs;
-        row.stall = t.stall * time.runs;
+        row.core_seconds = (t.on_core ? t.duration : t.kernel_time) * time.core_runs;
+        row.stall = t.stall * time.core_runs;
         row.bound = t.bound;
         row.flops = t.flops * time.runs;
         row.hbm_bytes = t.hbm_bytes * time.runs;

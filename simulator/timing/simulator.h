@@ -62,6 +62,7 @@ struct ComputationTime {
   double hbm_bytes = 0;
   double wire_bytes = 0;
   double runs = 0;                    // per execution of the entry
+  double core_runs = 0;               // those of `runs` that are not in an asynchronous call, beside the core
   std::vector<double> vmem;           // by step: vector memory in use, including the kernel's tiles
   double vmem_reserved = 0;           // peak of arrays in vector memory, including callees
   std::vector<Resident> vmem_arrays;  // arrays that stay in vector memory between kernels
@@ -71,7 +72,8 @@ struct ComputationTime {
 struct OpRow {
   InstructionId name;
   double runs = 0;
-  double seconds = 0;  // summed over runs
+  double seconds = 0;       // summed over runs
+  double core_seconds = 0;  // of `seconds`: work of the core, which with its stalls is the device time
   double stall = 0;
   Resource bound = Resource::kOverhead;
   ScheduleUnitKind kind = ScheduleUnitKind::kKernel;

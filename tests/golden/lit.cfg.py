@@ -32,5 +32,10 @@ if shutil.which("mpirun") and os.path.exists(os.path.join(config.hlokit_tools, "
 for library in ("onednn", "llvm"):
     if os.path.exists(os.path.join(config.hlokit_tools, f"../lib/hlokit/libhlokit_{library}.so")):
         config.available_features.add(library)
+# The PJRT plugin.
+plugin = os.path.join(config.hlokit_tools, "../lib/hlokit/libhlokit_pjrt.so")
+if os.path.exists(plugin):
+    config.available_features.add("pjrt")
+config.substitutions.append(("%pjrt", plugin))
 root = " --allow-run-as-root" if os.geteuid() == 0 else ""
 config.substitutions.append(("%mpirun", f"mpirun -q{root} --oversubscribe"))

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
+import signal
+
 import pytest
 
 import hlokit
+
+# A shell starts what runs in its background with ^C ignored, which programs that tests start would inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PROGRAM = """HloModule t
 

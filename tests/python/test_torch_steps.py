@@ -163,7 +163,7 @@ def test_a_starved_program_is_told_so(tmp_path):
 import time, torch, hlokit.torch as ht
 def batches():
     for i in range(24):
-        time.sleep(0.02)
+        time.sleep(0.1)
         yield torch.ones(2)
 for batch in ht.MpDeviceLoader(batches(), ht.device()):
     batch + 1

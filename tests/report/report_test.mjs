@@ -241,6 +241,11 @@ try {
       else assert.ok(percents(beside) > 50 && percents(core) < 50, `${tab}: ${percents(beside)} % beside the core`);
     }
     await page.click("#operations [role=tab]:text-is('Each')");
+    // The operations and stalls of the core are the device time, by operation and by category.
+    const sums = report.checks.filter((check) => /on the core, and its stalls/.test(check.what));
+    assert.equal(sums.length, 2);
+    for (const { parts_us: parts, whole_us: whole } of sums) assert.ok(whole === report.device_time_us && Math.abs(parts - whole) < 1e-6 * whole, `${parts} of ${whole}`);
+    assert.deepEqual(report.missing, []);
   });
   await test("no scope has more than the whole step", async () => {
     const core = report.scopes.reduce((sum, scope) => sum + scope.time_us, 0);

@@ -73,6 +73,16 @@ export function trainingStep(optimizer) {
   return `${lines.join("\n")}\n  ROOT new = (${results.map(() => "f32[64,64]").join(", ")}) tuple(${results.join(", ")})\n}\n`;
 }
 
+// So many scopes of a size in a row, then so many instructions without one.
+export function manyScopes(scopes, size, others) {
+  const lines = ["HloModule scopes", "", "ENTRY main {", "  x0 = f32[64] parameter(0)"];
+  for (let k = 0; k < scopes * size + others; ++k) {
+    const scope = k < scopes * size ? `stage_${Math.floor(k / size)}/` : "";
+    lines.push(`  ${k + 1 === scopes * size + others ? "ROOT " : ""}x${k + 1} = f32[64] negate(x${k}), metadata={op_name="jit(step)/${scope}neg"}`);
+  }
+  return `${lines.join("\n")}\n}\n`;
+}
+
 // So many products and sorts in a row, with scopes and source lines.
 export function chain(instructions) {
   const lines = ["HloModule large", "", "less {", "  a = f32[] parameter(0)", "  b = f32[] parameter(1)", "  ROOT c = pred[] compare(a, b), direction=LT", "}", "",

@@ -16,6 +16,7 @@
 
 #include "io/files/read_file.h"
 #include "ir/core/json_writer.h"
+#include "ir/core/printable_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "ir/core/text_writer.h"
@@ -217,7 +218,7 @@ int Main(int (*run)(int argc, char** argv), int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     PrintError(StrCat(ToolName(), ": internal error: out of memory\n"));
   } catch (const std::exception& e) {
-    PrintError(StrCat(ToolName(), ": internal error: ", std::string_view(e.what()), "\n"));
+    PrintError(StrCat(ToolName(), ": internal error: ", Printable(e.what()), "\n"));
   }
   return kInternal;
 }
@@ -307,7 +308,7 @@ std::vector<std::string> FlagNames(const CLI::App& app) {
 }
 
 int UsageError(std::string_view tool, std::string_view message) {
-  PrintError(StrCat(tool, ": error: ", message, "\n"));
+  PrintError(StrCat(tool, ": error: ", Printable(message), "\n"));
   return kUsage;
 }
 
@@ -320,7 +321,7 @@ int PrintText(std::string_view text) {
   }
   if (status.ok()) return kOk;
   const absl::string_view message = status.message();
-  PrintError(StrCat(ToolName(), ": error: ", std::string_view(message.data(), message.size()), "\n"));
+  PrintError(StrCat(ToolName(), ": error: ", Printable({message.data(), message.size()}), "\n"));
   return kRejected;
 }
 
@@ -539,7 +540,8 @@ void DiagnosticReporter::ShowWarning(std::string_view where, std::string_view me
 
 void DiagnosticReporter::ShowMessage(std::string_view severity, std::string_view where, std::string_view message) {
   if (!options_.json_diagnostics) {
-    PrintError(StrCat(ToolName(), ": ", severity, ": ", where, where.empty() ? "" : ": ", message, "\n"));
+    const std::string text = StrCat(where, where.empty() ? "" : ": ", message);
+    PrintError(StrCat(ToolName(), ": ", severity, ": ", Printable(text), "\n"));
     return;
   }
   std::string object;

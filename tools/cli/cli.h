@@ -49,7 +49,8 @@ std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<
 // Returns the long names of the options with their dashes, sorted.
 std::vector<std::string> FlagNames(const CLI::App& app);
 
-// Prints "tool: error: message" on standard error and returns kUsage.
+// Prints "tool: error: message" on standard error, with control characters and bytes that are no UTF-8 escaped, and
+// returns kUsage.
 int UsageError(std::string_view tool, std::string_view message);
 
 // Writes to standard output, for a tool that prints nothing else. Returns kOk, or kRejected after an error, which is

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "ir/core/str_cat.h"
+#include "tools/cli/flags/given_flag.h"
 
 namespace hlokit::run {
 namespace {
@@ -61,6 +62,14 @@ constexpr PurposeRow kPurposeRows[] = {
     {"--dump-compiled", kRun | kIsolation},
     {"--passes", kValues, "; --pipeline is for the estimate"},
     {"--mixed-precision", kValues},
+    {"--seed", kValues | kEstimate},
+    {"--print-results", kValues | kEstimate},
+    {"--progress", kValues | kEstimate},
+    {"--num-threads", kValues | kEstimate},
+    {"--max-bytes", kValues | kEstimate},
+    {"--max-steps", kValues | kEstimate},
+    {"--max-loop-trips", kValues | kEstimate, "; --default-trip-count is for loops that cannot be counted"},
+    {"--max-seconds", kValues | kEstimate},
     {"--timeline", kValues | kEstimate},
     {"--xplane", kValues | kEstimate},
     {"--report", kValues | kEstimate},
@@ -104,13 +113,7 @@ Purpose PurposeOf(const Flags& flags) {
   return {kRun, ""};
 }
 
-// Whether the flag is given and not as its absence, as by --isolate=false and --passes=''.
-bool IsGiven(const CLI::App& app, std::string_view flag) {
-  const CLI::Option* const option = app.get_option(std::string(flag));
-  if (option->count() == 0) return false;
-  const std::string& value = option->results().back();
-  return !value.empty() && !(option->get_items_expected_max() == 0 && value == "false");
-}
+bool IsGiven(const CLI::App& app, std::string_view flag) { return cli::IsGiven(*app.get_option(std::string(flag))); }
 
 std::string Or(const RequirementRow& row) {
   std::string text(row.any_of[0]);

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "interp/compiled/explanation.h"
 #include "ir/core/json_writer.h"
+#include "ir/core/printable_text.h"
 #include "ir/core/str_cat.h"
 #include "tools/cli/output_file.h"
 
@@ -104,7 +105,7 @@ RunObservers::RunObservers(const Flags& flags, const Module& module)
   if (!flags.trace.empty()) {
     traced_ = Matches(module, flags.trace);
     if (std::find(traced_.begin(), traced_.end(), true) == traced_.end()) {
-      stderr_ << "hlo-run: warning: --print-values=" << flags.trace << " matches no instruction\n";
+      stderr_ << "hlo-run: warning: --print-values=" << Printable(flags.trace) << " matches no instruction\n";
       stderr_.Flush();
     }
     trace_ = std::make_unique<interp::ValueTrace>(module, traced_, flags.trace_options, &stderr_);
@@ -128,7 +129,7 @@ bool RunObservers::OpenFiles(cli::DiagnosticReporter* diagnostics) {
   options.max_bytes = flags_.dump_values_max_bytes;
   dumped_ = options.instructions;
   if (std::find(dumped_.begin(), dumped_.end(), true) == dumped_.end()) {
-    stderr_ << "hlo-run: warning: --dump-values-match=" << flags_.dump_values_match << " matches no instruction\n";
+    stderr_ << "hlo-run: warning: --dump-values-match=" << Printable(flags_.dump_values_match) << " matches no instruction\n";
     stderr_.Flush();
   }
   absl::StatusOr<std::unique_ptr<interp::ValueDirectoryWriter>> writer =

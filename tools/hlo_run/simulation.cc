@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/sharding/unpartitioned.h"
 #include "runtime/observe/profile_directory.h"
+#include "simulator/export/advice_json.h"
 #include "simulator/export/host_profile.h"
 #include "simulator/export/report_document.h"
 #include "simulator/export/timeline.h"
@@ -253,6 +255,11 @@ void SimulateModule(const SimulationFlags& flags, const Module& original, const 
   std::string text;
   if (flags.json) {
     text = tpu::ReportJson(input, flags.memory);
+    if (flags.advise) {
+      nlohmann::ordered_json json = nlohmann::ordered_json::parse(text);
+      json.update(tpu::AdviceJson(input, *host, "hlo-run", flags.names));
+      text = json.dump(1) + "\n";
+    }
   } else {
     TextWriter writer(&text);
     tpu::PrintReport(input, flags.top, flags.memory, &writer);

@@ -24,8 +24,8 @@ bool Session::RunGraphs(std::shared_ptr<const SourceBuffer> source, size_t numbe
     diagnostics_.ShowError("--graph", StrCat("the file has ", dump.graphs.size(), " graphs"), cli::kUsage);
     return false;
   }
-  if (json && number == 0 && dump.graphs.size() > 1) {
-    diagnostics_.ShowError("--json", "takes one graph of the file: specify --graph", cli::kUsage);
+  if ((json || module_format != "hlo") && number == 0 && dump.graphs.size() > 1) {
+    diagnostics_.ShowError(json ? "--json" : "--output", "takes one graph of the file: specify --graph", cli::kUsage);
     return false;
   }
   Context context;

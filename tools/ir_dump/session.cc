@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "ir/core/thread_group.h"
 #include "ir/text/literal_text.h"
 #include "ir/text/printer.h"
+#include "tools/cli/module_file.h"
 #include "tracer/autograd/node.h"
 #include "tracer/graph/scope.h"
 #include "tracer/models/inference.h"
@@ -111,6 +113,17 @@ void Session::Finish() {
   out_ << object_.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
 }
 
+bool Session::EmitModule(const char* name, const Module& module) {
+  if (module_format == "hlo") {
+    Emit(name, ModuleToString(module, print));
+    return true;
+  }
+  const SourceBuffer none("ir-dump", "");
+  const std::optional<std::string> text = cli::ModuleInFormat(module, module_format, none, &diagnostics_);
+  if (text) out_ << *text;
+  return text.has_value();
+}
+
 bool Session::EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots, const lazy::Mesh* mesh) {
   const lazy::IrTextOptions text{match_torch_xla};
   if (emit.lazy) Emit("lazy", lazy::TensorsToString(roots, text));
@@ -123,11 +136,11 @@ bool Session::EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots, const 
     if (!module.ok()) return Fail("ir-dump", module.status());
     if (mesh != nullptr) lazy::models::SetPartitions(*mesh, module->get());
     const bool as_lowered = !tracer.options().dump_optimized;
-    if (emit.hlo && as_lowered) Emit("hlo", ModuleToString(**module, print));
+    if (emit.hlo && as_lowered && !EmitModule("hlo", **module)) return false;
     if (emit.optimized || !as_lowered) {
       if (absl::Status s = tracer.client().Optimize(**module); !s.ok()) return Fail("ir-dump", s);
-      if (emit.hlo && !as_lowered) Emit("hlo", ModuleToString(**module, print));
-      if (emit.optimized) Emit("optimized-hlo", ModuleToString(**module, print));
+      if (emit.hlo && !as_lowered && !EmitModule("hlo", **module)) return false;
+      if (emit.optimized && !EmitModule("optimized-hlo", **module)) return false;
     }
   }
   if (emit.hash)
@@ -247,14 +260,19 @@ bool Session::RunScriptFile(const SourceBuffer& source, const std::vector<std::s
   std::vector<lazy::ProgramResult> results;
   std::string printed;
   bool ok;
-  if (json) {
+  if (json || module_format != "hlo") {
     TextWriter writer(&printed);
     ok = script->Run(tracer, program, writer, &results, &sink);
   } else {
     ok = script->Run(tracer, program, out_, &results, &sink);
   }
-  if (json) Emit("output", std::move(printed));
   diagnostics_.Show(sink, source);
+  if (json) {
+    Emit("output", std::move(printed));
+  } else if (ok && !printed.empty()) {
+    return Fail(source.name(), absl::InvalidArgumentError(
+                                   "the script prints, and a file of this format has one module and nothing else"));
+  }
   std::vector<lazy::Tensors> roots;
   for (const lazy::ProgramResult& result : results) {
     roots.emplace_back();

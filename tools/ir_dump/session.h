@@ -33,6 +33,7 @@ struct EmitOptions {
 
   bool graph() const { return lazy || dot || hlo || optimized || hash || key; }
   bool any() const { return params || graph() || values || metrics || graphs; }
+  int count() const { return params + lazy + dot + hlo + optimized + hash + key + values + metrics + graphs; }
   // Returns the names accepted in the list.
   static std::vector<std::string_view> Names();
   // Parses a comma-separated list. Returns an error for an unknown name.
@@ -45,8 +46,9 @@ class Session {
 
   bool match_torch_xla = false;
   bool gradients = false;
-  bool run_steps = false;  // run the steps of a model even if no output needs them
-  bool json = false;       // one object with a member for each output
+  bool run_steps = false;                  // run the steps of a model even if no output needs them
+  bool json = false;                       // one object with a member for each output
+  std::string_view module_format = "hlo";  // another one: the output is one module in it, and nothing else
   PrintOptions print = PrintOptions::Lossless();
   lazy::TracerOptions options;  // from the environment and the flags
   EmitOptions emit;
@@ -75,6 +77,7 @@ class Session {
   // if they have to run, since `reads_values` or executions are not deferred.
   absl::Status Represent(bool reads_values, lazy::TracerOptions* tracing);
   void Emit(const char* name, std::string text);
+  bool EmitModule(const char* name, const Module& module);
   // `mesh`: that the program is annotated for; null: none.
   bool EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots, const lazy::Mesh* mesh = nullptr);
   void EmitKey(const runtime::CompilationCacheKey& key);

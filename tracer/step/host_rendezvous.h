@@ -41,8 +41,6 @@ class HostRendezvous {
 
   // Returns why a device that the round waits for does not arrive; null if each still can.
   const std::string* ReasonToEnd(const Round& round) const;
-  // Waits until the round is complete, ends, or is canceled. Returns false if the time is over.
-  bool Wait(std::unique_lock<std::mutex>& lock, const Round& round);
 
   std::mutex mutex_;
   std::condition_variable changed_;

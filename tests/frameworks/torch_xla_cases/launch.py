@@ -8,6 +8,7 @@ several collectives, on a machine with few cores.
 import os
 import pickle
 import tempfile
+import threading
 
 import torch
 import torch.distributed as dist
@@ -25,6 +26,9 @@ if os.environ["PJRT_DEVICE"] == "HLOKIT" and not torch_xla._XLAC._xla_runtime_is
     import hlokit.torch_xla
 
     hlokit.torch_xla.register()
+
+# torch has one random generator and one process group in a process.
+HOST_LOCK = threading.Lock()
 
 
 def answers_of(fn, start=torch_xla.launch):
@@ -123,7 +127,9 @@ def different():
 
 def trained(index):
     d = torch_xla.device()
-    model = mlp(seed=index).to(d)
+    with HOST_LOCK:
+        model = mlp(seed=index)
+    model = model.to(d)
     xm.broadcast_master_param(model)
     optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
     losses = []
@@ -140,8 +146,15 @@ def training():
     return answers_of(trained)
 
 
+def join_process_group():
+    """Initializes the process group: a thread that does so after another one gets an error of torch."""
+    with HOST_LOCK:
+        if not dist.is_initialized():
+            dist.init_process_group("xla", init_method="xla://")
+
+
 def trained_by_ddp(index):
-    dist.init_process_group("xla", init_method="xla://")
+    join_process_group()
     d = torch_xla.device()
     torch.manual_seed(0)
     model = torch.nn.Linear(8, 4)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -147,6 +148,64 @@ TEST_F(GraphGroupsTest, SectionsEndWhereFewValuesAreLive) {
   Group(text + "}");
   ASSERT_LE(MaxChildren(), GraphGroups::kMaxChildren);
   for (int b = 0; b < 4; ++b) EXPECT_EQ(Around(StrCat("b", b, "k0")), Around(StrCat("b", b, "k18"))) << b;
+}
+
+// Returns a chain of scopes of a size, each with an instruction of another opcode at its begin, then instructions
+// without.
+std::string ScopesThenOthers(int scopes, int size, int others) {
+  std::string text = "ENTRY e {\n  x0 = f32[] parameter(0)\n";
+  int last = 0;
+  const auto add = [&](std::string_view opcode, std::string_view op_name) {
+    StrAppend(&text, "  x", last + 1, " = f32[] ", opcode, "(x", last, "), metadata={op_name=\"jit(f)/", op_name,
+              "\"}\n");
+    ++last;
+  };
+  for (int scope = 0; scope < scopes; ++scope) {
+    for (int k = 0; k < size; ++k) add(k == 0 ? "cosine" : "sine", StrCat("s", scope, "/sin"));
+  }
+  for (int k = 0; k < others; ++k) add(k % 3 ? "negate" : "abs", "neg");
+  return StrCat(text, "  ROOT r = f32[] negate(x", last, ") }");
+}
+
+TEST_F(GraphGroupsTest, LargeScopesStayOutsideOfSections) {
+  // Two scopes of a step's model, and many instructions of its optimizer without one.
+  Group(ScopesThenOthers(2, 100, 2000));
+  EXPECT_EQ(Around("x1").back(), "s0");
+  EXPECT_EQ(Around("x150").back(), "s1");
+  EXPECT_LE(MaxChildren(), GraphGroups::kMaxChildren);
+  // The most frequent operations, then the first and the last instruction.
+  const std::string section = Around("x1500").back();
+  EXPECT_EQ(section.rfind("negate, abs: x", 0), 0u) << section;
+  EXPECT_NE(section.find(" ... x"), std::string::npos) << section;
+}
+
+TEST_F(GraphGroupsTest, SmallScopesAreInSections) {
+  Group(ScopesThenOthers(2, 10, 2000));
+  const Names around = Around("x1");
+  EXPECT_EQ(around.front(), "s0");
+  EXPECT_EQ(around.back().rfind("negate, abs, parameter: x0 ... x", 0), 0u) << around.back();
+}
+
+TEST_F(GraphGroupsTest, NoLevelHasMoreThanAScreenful) {
+  // Around each bound: scopes that are just large enough to be outside of sections, and few or many beside them.
+  for (const int scopes : {0, 12, 38, 39, 40, 49, 90}) {
+    for (const int size : {1, 2, 33, 40}) {
+      for (const int others : {0, 5, 9, 12, 40, 60, 700}) {
+        Group(ScopesThenOthers(scopes, size, others));
+        EXPECT_LE(MaxChildren(), GraphGroups::kMaxChildren) << scopes << " of " << size << ", " << others;
+      }
+    }
+  }
+}
+
+TEST_F(GraphGroupsTest, TupleElementsDoNotNameASection) {
+  std::string text = "ENTRY e {\n  p = (f32[], f32[]) parameter(0)\n";
+  for (int k = 0; k < 90; ++k) StrAppend(&text, "  e", k, " = f32[] get-tuple-element(p), index=", k % 2, "\n");
+  for (int k = 0; k < 30; ++k) StrAppend(&text, "  n", k, " = f32[] negate(e", k, ")\n");
+  Group(text + "  ROOT r = f32[] abs(n0) }");
+  EXPECT_EQ(Around("e45").back().rfind("e", 0), 0u) << Around("e45").back();  // a section of nothing else
+  EXPECT_EQ(Around("n1").back().find("get-tuple-element"), std::string::npos) << Around("n1").back();
+  EXPECT_EQ(Around("r").back().rfind("negate, abs: ", 0), 0u) << Around("r").back();
 }
 
 TEST(SplitScopesTest, SlashesInParenthesesDoNotDivide) {

@@ -9,6 +9,7 @@
 #include <future>
 #include <thread>
 
+#include "absl/strings/str_replace.h"
 #include "parser/formats/parser.h"
 #include "runtime/client/client.h"
 
@@ -263,6 +264,21 @@ TEST_F(RendezvousTest, ADeviceThatCannotRunItsProgramDoesNotHoldUpTheOthersNorCo
   for (const std::weak_ptr<Context>& m : memory) EXPECT_TRUE(m.expired());
 }
 
+TEST_F(RendezvousTest, ADeviceThatCannotPrepareItsProgramEndsTheRound) {
+  const std::shared_ptr<Executable> update = Program(kUpdate);
+  const std::string elided = absl::StrReplaceAll(
+      kUpdate,
+      {{"  new = ", "  c = f32[65536]{0} constant({...})\n  new = "}, {"subtract(w, all)", "subtract(c, all)"}});
+  const std::shared_ptr<Executable> loaded = client.DeserializeExecutable(SerializedExecutable(elided));
+  std::vector<std::shared_ptr<DeviceBuffer>> first(kDevices), second(kDevices);
+  for (int d = 0; d < kDevices; ++d) first[d] = Run(d, d == 1 ? loaded : update, {All(d, 10), All(d, 1)}, {});
+  const std::string why = Message(first[1]->Wait());
+  EXPECT_TRUE(why.find("is elided") != std::string::npos) << why;
+  EXPECT_EQ(Errors(), (std::vector<std::string>{"device 1 failed: " + why, why, "device 1 failed: " + why}));
+  for (int d = 0; d < kDevices; ++d) second[d] = Run(d, update, {All(d, 10), All(d, 1)}, {});
+  for (int d = 0; d < kDevices; ++d) EXPECT_EQ(Last(second[d]), 7);
+}
+
 TEST_F(RendezvousTest, DevicesWithDifferentProgramsMeetAtTheirCollectives) {
   const std::shared_ptr<Executable> update = Program(kUpdate), scaled = Program(kScaledUpdate);
   for (const float scale : {2.0f, 3.0f}) {  // the second time they are known
@@ -364,7 +380,7 @@ class LateDeviceTest : public RendezvousTest {
       w.push_back(All(d, 10));
       g.push_back(All(d, 1));
     }
-    for (int d : {0, 2}) results[d] = Run(d, endless, {w[d], g[d]}, {});
+    for (int d : {0, 2}) results[d] = Run(d, missed, {w[d], g[d]}, {});
     EXPECT_EQ(Errors(), (std::vector<std::string>{error, "", error}));
   }
   // Runs the next program on all devices.
@@ -374,21 +390,31 @@ class LateDeviceTest : public RendezvousTest {
   }
 
   const std::string error = "a program with collectives waited 1 s for device 1";
-  const std::shared_ptr<Executable> update = Program(kUpdate), endless = Program(kEndlessCollective);
+  const std::shared_ptr<Executable> update = Program(kUpdate), missed = Program(kTwoCollectives);
   std::vector<std::shared_ptr<DeviceBuffer>> w, g, results = std::vector<std::shared_ptr<DeviceBuffer>>(kDevices);
 };
 
 TEST_F(LateDeviceTest, GetsTheErrorOfItsRoundAndTakesPartInTheNextOne) {
-  const std::shared_ptr<DeviceBuffer> late = Run(1, endless, {w[1], g[1]}, {});
+  const std::shared_ptr<DeviceBuffer> late = Run(1, missed, {w[1], g[1]}, {});
   RunNext();
   EXPECT_EQ(Message(late->Wait()), error);
   EXPECT_EQ(Errors(), (std::vector<std::string>{"", error, ""}));
   RunNext();
 }
 
-TEST_F(LateDeviceTest, TakesPartInTheNextRoundIfItWasNotGivenTheProgram) {
+TEST_F(LateDeviceTest, GetsTheErrorOfItsRoundIfItsProgramDiffersBetweenTheCollectives) {
+  const std::string other = absl::StrReplaceAll(kTwoCollectives, {{"subtract(w, again)", "add(w, again)"}});
+  const std::shared_ptr<DeviceBuffer> late = Run(1, Program(other.c_str()), {w[1], g[1]}, {});
   RunNext();
-  EXPECT_EQ(Errors(), std::vector<std::string>(kDevices));
+  EXPECT_EQ(Message(late->Wait()), error);
+  EXPECT_EQ(Errors(), (std::vector<std::string>{"", error, ""}));
+}
+
+TEST_F(LateDeviceTest, GetsTheErrorOfItsRoundIfItsProgramHasOtherCollectives) {
+  const std::shared_ptr<DeviceBuffer> late = Run(1, update, {w[1], g[1]}, {});
+  RunNext();
+  EXPECT_EQ(Message(late->Wait()), error);
+  EXPECT_EQ(Errors(), (std::vector<std::string>{"", error, ""}));
   RunNext();
 }
 
