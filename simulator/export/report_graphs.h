@@ -46,10 +46,9 @@ nlohmann::ordered_json GraphsJson(const std::vector<ReportGraph>& graphs);
 // Returns `host.threads`: the spans of the last steps.
 nlohmann::ordered_json ThreadsJson(const RecordedRun& run);
 
-// Compares the parts of the step with the whole and sets `checks`, and `missing`: what the parts lack. `graphs` are those
-// of the step.
-// `replayed_seconds`: of a step as the recorded threads ran, which the host model of the report is compared with; 0:
-// not known.
+// Compares the parts of the step with the whole and sets `checks`, and `missing`: what the parts lack. `graphs` are
+// those of the step. `replayed_seconds`: of a step as the recorded threads ran, which the host model of the report is
+// compared with; 0: not known.
 void CheckParts(const std::vector<ReportGraph>& graphs, double replayed_seconds, nlohmann::ordered_json* report);
 
 }  // namespace hlokit::tpu

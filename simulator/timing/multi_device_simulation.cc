@@ -184,8 +184,9 @@ class MultiDeviceSimulator {
         frame.suppressed_from = core_[0];
         frame.suppressed_iterations = frame.iterations_left;
       }
-      // Iterations of homogeneous devices are identical.
-      const bool done = alike_ ? !more_to_show : result_.events > multi_device_options_.max_events;
+      // Iterations of homogeneous devices, and of an empty body, are identical.
+      const bool empty = plan_.computations()[frame.plan].steps.empty();
+      const bool done = alike_ ? !more_to_show : empty || result_.events > multi_device_options_.max_events;
       if (!done) {
         frame.iterations_left -= 1;
         RunConditions(frame);

@@ -129,7 +129,8 @@ bool RunObservers::OpenFiles(cli::DiagnosticReporter* diagnostics) {
   options.max_bytes = flags_.dump_values_max_bytes;
   dumped_ = options.instructions;
   if (std::find(dumped_.begin(), dumped_.end(), true) == dumped_.end()) {
-    stderr_ << "hlo-run: warning: --dump-values-match=" << Printable(flags_.dump_values_match) << " matches no instruction\n";
+    stderr_ << "hlo-run: warning: --dump-values-match=" << Printable(flags_.dump_values_match)
+            << " matches no instruction\n";
     stderr_.Flush();
   }
   absl::StatusOr<std::unique_ptr<interp::ValueDirectoryWriter>> writer =
