@@ -16,8 +16,7 @@
 #include "interp/exact/evaluator.h"
 #include "interp/interface/host_io.h"
 #include "interp/processes/mpi_session.h"
-#include "interp/program/partitioned_program.h"
-#include "interp/program/program_passes.h"
+#include "interp/program/compile.h"
 #include "io/arrays/array_file.h"
 #include "ir/core/str_cat.h"
 #include "ir/sharding/unpartitioned.h"
@@ -66,60 +65,36 @@ std::optional<Input> ReadModule(const std::string& path, const Flags& flags, std
   return input;
 }
 
-// Partitions a program with shardings for several devices, unless it is partitioned already. Returns false after an
-// error.
+// How a program is compiled. Instructions that flags show are those of the module.
+interp::CompileOptions CompileOptionsOf(const Flags& flags) {
+  interp::CompileOptions compile;
+  compile.engine = flags.engine;
+  compile.passes = flags.passes;
+  compile.passes_flag = "--passes";
+  compile.keep_instructions = !flags.trace.empty() || !flags.dump_values.empty() || flags.stop_at_nan ||
+                              flags.isolate || !flags.replay.empty() || !flags.verify;
+  compile.partition_hint =
+      "run it with --partitions=1; if it is partitioned, remove its shardings with hlo-opt --passes=sharding-remover";
+  return compile;
+}
+
+// Returns false after an error.
 bool PartitionIfWhole(const Flags& flags, const Input& input, cli::DiagnosticReporter* diagnostics,
                       std::optional<interp::PartitionedProgram>* program) {
-  if (flags.options.num_partitions <= 1) return true;
-  if (!FirstUnpartitioned(*input.module).valid()) return true;
-  DiagnosticSink warnings;
-  absl::StatusOr<interp::PartitionedProgram> partitioned =
-      interp::PartitionProgram(*input.module, flags.options, &warnings);
-  diagnostics->Show(warnings, *input.part.source);
-  if (partitioned.ok()) {
-    *program = *std::move(partitioned);
-    return true;
-  }
   DiagnosticSink sink;
-  interp::ReportPartitionError(*input.module, partitioned.status(),
-                               "run it with --partitions=1; if it is partitioned, remove its shardings with "
-                               "hlo-opt --passes=sharding-remover",
-                               &sink);
+  const bool done = interp::PartitionIfWhole(*input.module, CompileOptionsOf(flags), flags.options, &sink, program);
   diagnostics->Show(sink, *input.part.source);
-  return false;
+  return done;
 }
 
-// Returns the passes that a module goes through before it runs. Instructions that flags show are those of the module.
-std::string PassesOf(const Flags& flags, const Module& module) {
-  if (flags.passes) return *flags.passes;
-  const bool shows_instructions =
-      !flags.trace.empty() || !flags.dump_values.empty() || flags.stop_at_nan || flags.isolate || !flags.replay.empty();
-  if (flags.engine != EngineKind::kFast || shows_instructions || !flags.verify) return "";
-  return interp::PassesForFastEngine(module, flags.options.mixed_precision);
-}
-
-// Returns the module after passes; null if there are none, or after an error. Where the default ones fail, the module
-// runs as it is, unless the work was interrupted or is out of time.
+// Returns the module after its passes; null if there are none, or after an error.
 std::unique_ptr<Module> ApplyPasses(const Flags& flags, const Input& input, const Module& module,
                                     const interp::EvaluatorOptions& options, cli::DiagnosticReporter* diagnostics) {
-  const std::string passes = PassesOf(flags, module);
-  if (passes.empty()) return nullptr;
-  DiagnosticSink warnings;
-  absl::StatusOr<std::unique_ptr<Module>> after =
-      interp::AfterPasses(module, passes, options, flags.passes ? &warnings : nullptr);
-  diagnostics->Show(warnings, *input.part.source);
-  if (after.ok()) return *std::move(after);
-  const std::string message(after.status().message());
-  if (interp::IsStopped(after.status())) {
-    diagnostics->ShowError(input.part.label(), message, cli::kRejected);
-  } else if (flags.passes) {
-    diagnostics->ShowError(input.part.label(), StrCat("--passes: ", message), cli::kRejected);
-  } else {
-    warnings.Warning(DiagnosticKind::kEvaluation, {},
-                     StrCat("the module runs as it is: of the passes ", passes, ", ", message));
-    diagnostics->Show(warnings, *input.part.source);
-  }
-  return nullptr;
+  DiagnosticSink sink;
+  std::unique_ptr<Module> after;
+  if (!interp::ApplyPasses(module, CompileOptionsOf(flags), options, &sink, &after)) diagnostics->Fail(cli::kRejected);
+  diagnostics->Show(sink, *input.part.source);
+  return after;
 }
 
 std::unique_ptr<Engine> Prepare(const Input& input, const Module& module, EngineKind kind,

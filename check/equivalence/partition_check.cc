@@ -76,7 +76,7 @@ absl::StatusOr<std::vector<Literal>> RunOn(Evaluator* evaluator, absl::Span<cons
 }
 
 // Returns the largest finite magnitude of an array.
-double LargestMagnitude(const Literal& array) {
+double LargestModulus(const Literal& array) {
   return VisitType(array.shape().element_type(), [&]<typename T>(std::type_identity<T>) {
     double largest = 0;
     for (const T& element : array.values<T>()) {
@@ -116,7 +116,7 @@ std::string ComparePartitionedResults(const Module& whole, absl::Span<const Lite
     spec.ulp = 0;  // zeros of either sign are equal
     if (sums[n] != 0 && (IsFloat(type) || IsComplex(type))) {
       spec.relative = EpsilonOfSums(whole, type);
-      spec.absolute = *spec.relative * LargestMagnitude(expected[n]);
+      spec.absolute = *spec.relative * LargestModulus(expected[n]);
     }
     const absl::StatusOr<ValueDifference> difference = CompareValues(found.subspan(n, 1), expected.subspan(n, 1), spec);
     const std::string what = difference.ok() ? difference->description : std::string(difference.status().message());

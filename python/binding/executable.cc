@@ -9,9 +9,7 @@
 #include "interp/compiled/explanation.h"
 #include "interp/observers/nonfinite_check.h"
 #include "interp/observers/value_trace.h"
-#include "interp/program/program_passes.h"
 #include "ir/core/str_cat.h"
-#include "ir/sharding/unpartitioned.h"
 #include "ir/types/sized_shape.h"
 #include "ir/verify/verifier.h"
 #include "passes/simplify/dynamic/dynamic_padder.h"
@@ -230,7 +228,7 @@ void Executable::Prepare(const ModulePtr& state) {
   {
     const WorkScope work(state, "preparing a program");
     VerifyModule(*whole_->work_module(), {}, &sink);
-    if (!sink.has_errors()) Partition(&options, &sink);
+    if (!sink.has_errors()) Partition(options, &sink);
     if (!sink.has_errors()) RunPasses(options, &sink);
   }
   whole_->Freeze();
@@ -257,42 +255,33 @@ void Executable::SetShapes() {
   result_shape_ = (parts ? program_ : whole_)->read().entry().root().shape();
 }
 
-void Executable::Partition(interp::EvaluatorOptions* options, DiagnosticSink* sink) {
-  if (options_.partitions <= 1) return;
-  const Module& module = *whole_->work_module();
-  if (!FirstUnpartitioned(module).valid()) return;
-  absl::StatusOr<interp::PartitionedProgram> program = interp::PartitionProgram(module, *options, sink);
-  if (!program.ok()) {
-    interp::ReportPartitionError(
-        module, program.status(),
-        "run it with partitions=1; if it is partitioned, remove its shardings with the pass sharding-remover", sink);
-    return;
-  }
+// Observers see the instructions of the module as it is.
+interp::CompileOptions Executable::compile_options() const {
+  interp::CompileOptions compile;
+  compile.engine = *interp::EngineKindOf(options_.engine);
+  compile.passes = options_.passes;
+  compile.passes_flag = "passes";
+  compile.keep_instructions = options_.debug_nans || options_.print_values || !options_.on_value.is_none();
+  compile.partition_hint =
+      "run it with partitions=1; if it is partitioned, remove its shardings with the pass sharding-remover";
+  return compile;
+}
+
+void Executable::Partition(const interp::EvaluatorOptions& options, DiagnosticSink* sink) {
+  std::optional<interp::PartitionedProgram> program;
+  interp::PartitionIfWhole(*whole_->work_module(), compile_options(), options, sink, &program);
+  if (!program) return;
   program_ = std::make_shared<ModuleState>(std::move(program->module), whole_->source(), whole_->use());
   parameters_ = std::move(program->parameters);
   result_ = std::move(program->result);
   whole_shapes_ = parameters_->whole_shapes();
 }
 
-// Observers see the instructions of the module as it is.
 void Executable::RunPasses(const interp::EvaluatorOptions& options, DiagnosticSink* sink) {
-  const Module& module = *program_->work_module();
-  const bool observes = options_.debug_nans || options_.print_values || !options_.on_value.is_none();
-  const bool has_default = options_.engine == "fast" && !observes;
-  const std::string passes =
-      options_.passes.value_or(has_default ? interp::PassesForFastEngine(module, options.mixed_precision) : "");
-  if (passes.empty()) return;
-  absl::StatusOr<std::unique_ptr<Module>> after =
-      interp::AfterPasses(module, passes, options, options_.passes ? sink : nullptr);
-  if (after.ok()) {
-    program_ = std::make_shared<ModuleState>(*std::move(after), whole_->source(), whole_->use());
-  } else if (options_.passes || interp::IsStopped(after.status())) {
-    sink->Error(DiagnosticKind::kEvaluation, {}, StrCat("passes: ", std::string(after.status().message())));
-  } else {
-    sink->Warning(
-        DiagnosticKind::kEvaluation, {},
-        StrCat("the module runs as it is: of the passes ", passes, ", ", std::string(after.status().message())));
-  }
+  std::unique_ptr<Module> after;
+  interp::ApplyPasses(*program_->work_module(), compile_options(), options, sink, &after);
+  if (after == nullptr) return;
+  program_ = std::make_shared<ModuleState>(std::move(after), whole_->source(), whole_->use());
 }
 
 std::vector<bool> Executable::Matches(const std::string& pattern) const {

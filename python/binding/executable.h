@@ -15,6 +15,7 @@
 
 #include "interp/observers/instruction_profiler.h"
 #include "interp/observers/observer_list.h"
+#include "interp/program/compile.h"
 #include "interp/program/engine.h"
 #include "interp/program/partitioned_program.h"
 #include "python/binding/handles.h"
@@ -71,7 +72,8 @@ class Executable {
   void Warn(const DiagnosticSink& sink) const;
   void Prepare(const ModulePtr& state);
   // Reports errors and warnings to the sink.
-  void Partition(interp::EvaluatorOptions* options, DiagnosticSink* sink);
+  interp::CompileOptions compile_options() const;
+  void Partition(const interp::EvaluatorOptions& options, DiagnosticSink* sink);
   void RunPasses(const interp::EvaluatorOptions& options, DiagnosticSink* sink);
   void SetShapes();
   void SetObservation(interp::EvaluatorOptions* options);

@@ -11,15 +11,14 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
-#include "interp/exact/instruction_evaluator.h"
 #include "interp/processes/world.h"
+#include "interp/program/program_passes.h"
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 #include "ir/digest/fingerprint.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
 #include "parser/formats/parser.h"
-#include "passes/core/pipeline.h"
 #include "runtime/client/first_error.h"
 #include "runtime/client/program_signature.h"
 #include "runtime/observe/profiler.h"
@@ -69,11 +68,7 @@ std::shared_ptr<Rendezvous> Client::RendezvousOf(const std::vector<int>& devices
 }
 
 absl::Status Client::Optimize(Module& module) const {
-  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(options_.PipelineText());
-  if (!pipeline.ok()) return pipeline.status();
-  PipelineOptions passes;
-  passes.context = interp::EvaluatingContext();
-  return pipeline->Run(module, passes).status();
+  return interp::RunPasses(options_.PipelineText(), nullptr, &module);
 }
 
 absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Module> module,

@@ -24,7 +24,7 @@ struct Flags {
   bool verify = true;
   cli::InputOptions input;
   EngineKind engine = EngineKind::kExact;
-  // Passes before the run, of programs that the fast engine runs by default; see PassesOf.
+  // Passes before the run, of programs that the fast engine runs by default; see interp/program/compile.h.
   std::optional<std::string> passes;
   cli::EngineFlags engine_flags;
   int64_t repeat = 1;
