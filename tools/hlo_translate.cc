@@ -56,16 +56,15 @@ struct Flags {
   stablehlo::ConvertOptions convert;
 };
 
-using cli::kArtifactFormat;
-using cli::kStablehloFormat;
+constexpr std::string_view kStablehlo = "stablehlo", kArtifact = "artifact";
 
 // The format that flags ask for, by name or by the suffix of the output, which is one of a format.
-std::string_view FormatOf(const Flags& flags) {
-  return flags.to.empty() ? *cli::FormatOfPath(flags.output) : std::string_view(flags.to);
+const ModuleFormat& FormatOf(const Flags& flags) {
+  return *FindModuleFormat(flags.to.empty() ? *cli::FormatOfPath(flags.output) : std::string_view(flags.to));
 }
 
 std::vector<std::string> FormatNames() {
-  std::vector<std::string> names = {std::string(kStablehloFormat), std::string(kArtifactFormat)};
+  std::vector<std::string> names;
   for (const ModuleFormat& format : ModuleFormats()) names.emplace_back(format.name);
   return names;
 }
@@ -90,7 +89,7 @@ void WarnOfConfig(const Module& module, const ForeignParts* parts, const ModuleF
 int TranslateMessage(const Flags& flags, const cli::InputPart& part, cli::DiagnosticReporter* diagnostics) {
   const std::unique_ptr<google::protobuf::Message> message = NewMessage(flags.message);
   if (message == nullptr) return cli::UsageError(kTool, StrCat("--message: there is no message `", flags.message, "`"));
-  const std::string_view to = FormatOf(flags);
+  const std::string_view to = FormatOf(flags).name;
   const std::pair<std::string_view, ProtoEncoding> encodings[] = {
       {"proto", ProtoEncoding::kBinary}, {"textproto", ProtoEncoding::kText}, {"proto-json", ProtoEncoding::kJson}};
   const auto* found = std::find_if(std::begin(encodings), std::end(encodings), [&](auto& e) { return e.first == to; });
@@ -129,21 +128,16 @@ std::unique_ptr<mlir::Module> ParseProgram(const cli::InputPart& part, const Fla
 // Returns a StableHLO program as text or as an artifact; "" after an error, which is shown.
 std::string WriteProgram(mlir::Module* program, const Flags& flags, const cli::InputPart& part,
                          cli::DiagnosticReporter* diagnostics) {
-  if (FormatOf(flags) != kArtifactFormat) return mlir::PrintMlir(*program, {flags.generic, flags.debug_info});
+  if (FormatOf(flags).name != kArtifact) return mlir::PrintMlir(*program, {flags.generic, flags.debug_info});
   DiagnosticSink sink;
   std::optional<std::string> bytes = bytecode::WriteArtifact(program, &sink, flags.target);
   diagnostics->Show(sink, *part.source);
   return bytes.value_or("");
 }
 
-// Whether a program of StableHLO is written, not a module of HLO.
-bool WritesProgram(const Flags& flags) {
-  return FormatOf(flags) == kStablehloFormat || FormatOf(flags) == kArtifactFormat;
-}
-
 // Returns what flags about StableHLO require that the translation of the parts lacks; "" if they have an effect.
 std::string FindUselessFlag(const Flags& flags, const std::vector<cli::InputPart>& parts) {
-  const bool to_program = WritesProgram(flags);
+  const bool to_program = FormatOf(flags).is_stablehlo;
   bool imports = false;  // some part from StableHLO to HLO
   bool exports = false;  // from HLO to StableHLO
   for (const cli::InputPart& part : parts) {
@@ -192,7 +186,7 @@ int Run(int argc, char** argv) {
     return cli::UnknownSuffixError(kTool, flags.output, "--to=FORMAT chooses the format");
   }
   if (target_flag->count() != 0) {
-    if (FormatOf(flags) != kArtifactFormat) return cli::UsageError(kTool, "--target requires --to=artifact");
+    if (FormatOf(flags).name != kArtifact) return cli::UsageError(kTool, "--target requires --to=artifact");
     const std::optional<int64_t> minor = bytecode::MinorOfTarget(target);
     if (!minor) {
       return cli::UsageError(kTool, StrCat("--target: expected a release of StableHLO from 1.0.0 to 1.",
@@ -200,23 +194,22 @@ int Run(int argc, char** argv) {
     }
     flags.target = *minor;
   }
-  if ((flags.generic || flags.debug_info) && FormatOf(flags) != kStablehloFormat) {
-    return cli::UsageError(kTool,
-                           StrCat(flags.generic ? "--generic" : "--debug-info", " requires --to=", kStablehloFormat));
+  if ((flags.generic || flags.debug_info) && FormatOf(flags).name != kStablehlo) {
+    return cli::UsageError(kTool, StrCat(flags.generic ? "--generic" : "--debug-info", " requires --to=", kStablehlo));
   }
   cli::DiagnosticReporter diagnostics(input);
   const std::vector<cli::InputPart> parts = diagnostics.Read(flags.path);
   if (parts.empty()) return diagnostics.exit_code();
   if (const std::string error = FindUselessFlag(flags, parts); !error.empty()) return cli::UsageError(kTool, error);
   if (!flags.message.empty()) return TranslateMessage(flags, parts.front(), &diagnostics);
-  const std::string_view to = FormatOf(flags);
+  const ModuleFormat& to = FormatOf(flags);
   flags.convert.entry = input.parse.entry;
   flags.convert.max_literal_bytes = input.parse.max_literal_bytes;
   std::vector<std::string> texts;
   for (const cli::InputPart& part : parts) {
     std::string text;
     const bool from_mlir = LooksLikeStablehlo(part.text);
-    const bool to_program = WritesProgram(flags);
+    const bool to_program = to.is_stablehlo;
     if (from_mlir && to_program) {
       if (!input.parse.entry.empty()) {
         return cli::UsageError(kTool, "--entry requires another format: StableHLO programs are written whole");
@@ -234,9 +227,7 @@ int Run(int argc, char** argv) {
         module = stablehlo::ConvertToHlo(*program, flags.convert, &sink);
         diagnostics.Show(sink, *part.source);
       } else {
-        const ModuleFormat* format = FindModuleFormat(to);
-        module = format != nullptr && format->is_proto ? diagnostics.ParseWithParts(part, &foreign)
-                                                       : diagnostics.Parse(part);
+        module = to.is_proto ? diagnostics.ParseWithParts(part, &foreign) : diagnostics.Parse(part);
       }
       if (module == nullptr || (flags.verify && !diagnostics.Verify(part, *module))) continue;
       if (to_program) {
@@ -247,13 +238,11 @@ int Run(int argc, char** argv) {
         if (program == nullptr) continue;
         text = WriteProgram(program.get(), flags, part, &diagnostics);
       } else {
-        const ModuleFormat& format = *FindModuleFormat(to);
-        WarnOfConfig(*module, foreign.get(), format, part, &diagnostics);
-        absl::StatusOr<std::string> written = format.write(*module, foreign.get());
-        if (!written.ok()) {
-          diagnostics.ShowError(part.label(), std::string(written.status().message()), cli::kRejected);
-          continue;
-        }
+        WarnOfConfig(*module, foreign.get(), to, part, &diagnostics);
+        DiagnosticSink sink;
+        std::optional<std::string> written = to.write(*module, foreign.get(), &sink);
+        diagnostics.Show(sink, *part.source);
+        if (!written) continue;
         text = *std::move(written);
       }
     }

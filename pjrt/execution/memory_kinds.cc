@@ -9,7 +9,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/text/frontend_attributes.h"
-#include "parser/stablehlo/export/export.h"
+#include "parser/stablehlo/kept_attributes.h"
 #include "pjrt/client/topology.h"
 
 namespace hlokit::pjrt {

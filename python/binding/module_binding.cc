@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_join.h"
 #include "io/files/atomic_file_writer.h"
 #include "io/files/read_file.h"
 #include "ir/core/str_cat.h"
@@ -17,11 +18,8 @@
 #include "ir/text/printer.h"
 #include "ir/text/text_size.h"
 #include "ir/verify/verifier.h"
-#include "parser/bytecode/writer.h"
 #include "parser/formats/module_formats.h"
 #include "parser/formats/parser.h"
-#include "parser/mlir/printer.h"
-#include "parser/stablehlo/export/export.h"
 #include "python/binding/bindings.h"
 #include "python/binding/edit.h"
 #include "python/binding/values.h"
@@ -69,7 +67,7 @@ ModulePtr ParseText(const py::object& text, const std::string& name, bool verify
     throw py::type_error("expected str or bytes");
   }
   if (bytes.find('\n') == std::string::npos && bytes.find(' ') == std::string::npos &&
-      (bytes.ends_with(".mlir") || ModuleFormatOfPath(bytes) != nullptr)) {
+      ModuleFormatOfPath(bytes) != nullptr) {
     Throw("ParseError", StrCat("`", bytes, "` is the name of a file: load reads it, parse takes its text"));
   }
   return Parse(std::make_shared<const SourceBuffer>(name, std::move(bytes)), verify, allow_unknown, entry);
@@ -127,36 +125,26 @@ std::string TextOf(const Module& module) {
   return text;
 }
 
-constexpr std::string_view kStablehlo = "stablehlo", kArtifact = "artifact";
-
 // Returns the name of the format that the suffix says. Throws ValueError for others.
 std::string FormatOf(std::string_view path) {
-  if (path.ends_with(".mlir")) return std::string(kStablehlo);
-  if (path.ends_with(".mlir.bc")) return std::string(kArtifact);
   if (const ModuleFormat* format = ModuleFormatOfPath(path)) return std::string(format->name);
-  std::string suffixes;
+  std::vector<std::string_view> suffixes;
   for (const ModuleFormat& format : ModuleFormats()) {
-    for (const std::string_view suffix : format.suffixes) StrAppend(&suffixes, suffix, ", ");
+    suffixes.insert(suffixes.end(), format.suffixes.begin(), format.suffixes.end());
   }
-  throw py::value_error(StrCat("path: \"", path, "\" ends in none of ", suffixes,
-                               ".mlir and .mlir.bc; format= chooses a format whatever the name is"));
+  throw py::value_error(StrCat("path: \"", path, "\" ends in none of ", absl::StrJoin(suffixes, ", "),
+                               "; format= chooses a format whatever the name is"));
 }
 
 std::string Written(const ModulePtr& state, const std::string& format) {
-  if (const ModuleFormat* known = FindModuleFormat(format)) {
-    return ValueOrThrow(known->write(state->complete(), nullptr), "HloError");
-  }
-  if (format != kStablehlo && format != kArtifact) {
-    std::string names;
-    for (const ModuleFormat& known : ModuleFormats()) StrAppend(&names, known.name, ", ");
-    throw py::value_error(StrCat("format: \"", format, "\" is none of ", names, kStablehlo, " and ", kArtifact));
+  const ModuleFormat* const known = FindModuleFormat(format);
+  if (known == nullptr) {
+    const auto name = [](std::string* out, const ModuleFormat& f) { out->append(f.name); };
+    throw py::value_error(StrCat("format: \"", format, "\" is none of ", absl::StrJoin(ModuleFormats(), ", ", name)));
   }
   DiagnosticSink sink;
-  const std::unique_ptr<mlir::Module> program = stablehlo::ExportToStablehlo(state->valid(), &sink);
-  std::optional<std::string> written;
-  if (program != nullptr) {
-    written = format == kArtifact ? bytecode::WriteArtifact(program.get(), &sink) : mlir::PrintMlir(*program, {});
-  }
+  std::optional<std::string> written =
+      known->write(known->is_stablehlo ? state->valid() : state->complete(), nullptr, &sink);
   const SourceBuffer none("<module>", "");
   if (!written || sink.has_errors()) Throw("HloError", sink, state->source() == nullptr ? none : *state->source());
   return *std::move(written);

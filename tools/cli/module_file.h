@@ -13,12 +13,8 @@
 
 namespace hlokit::cli {
 
-// The formats of StableHLO, which are no module formats: they are programs of their own.
-inline constexpr std::string_view kStablehloFormat = "stablehlo";
-inline constexpr std::string_view kArtifactFormat = "artifact";
-
-// Returns the name of the format that the suffix says: one of ModuleFormats, kStablehloFormat (.mlir) or
-// kArtifactFormat (.mlir.bc, .mlirbc); "hlo" for names without a suffix and devices, nullopt for another suffix.
+// Returns the name of the format that the suffix says, one of ModuleFormats; "hlo" for names without a suffix and
+// devices, nullopt for another suffix.
 std::optional<std::string_view> FormatOfPath(std::string_view path);
 
 // Prints that the suffix of an output is that of no format, those that are, and `hint`, if it is not "". Returns

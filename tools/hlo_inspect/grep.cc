@@ -161,8 +161,7 @@ std::vector<std::string> FilesOf(const GrepFlags& flags) {
     const auto options = std::filesystem::directory_options::skip_permission_denied;
     for (Iterator at(path, options, error), end; !error && at != end; at.increment(error)) {
       const std::string inner = at->path().string();
-      const bool is_module = ModuleFormatOfPath(inner) != nullptr || FormatOfPath(inner).value_or("hlo") != "hlo";
-      if (is_module && at->is_regular_file(error)) inside.push_back(inner);
+      if (ModuleFormatOfPath(inner) != nullptr && at->is_regular_file(error)) inside.push_back(inner);
     }
     std::sort(inside.begin(), inside.end());
     inside = ModulesOfDumps(flags, inside);
