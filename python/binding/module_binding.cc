@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_join.h"
 #include "io/files/atomic_file_writer.h"
 #include "io/files/read_file.h"
 #include "ir/core/str_cat.h"
@@ -128,19 +127,20 @@ std::string TextOf(const Module& module) {
 // Returns the name of the format that the suffix says. Throws ValueError for others.
 std::string FormatOf(std::string_view path) {
   if (const ModuleFormat* format = ModuleFormatOfPath(path)) return std::string(format->name);
-  std::vector<std::string_view> suffixes;
+  std::string suffixes;
   for (const ModuleFormat& format : ModuleFormats()) {
-    suffixes.insert(suffixes.end(), format.suffixes.begin(), format.suffixes.end());
+    for (const std::string_view suffix : format.suffixes) StrAppend(&suffixes, suffixes.empty() ? "" : ", ", suffix);
   }
-  throw py::value_error(StrCat("path: \"", path, "\" ends in none of ", absl::StrJoin(suffixes, ", "),
-                               "; format= chooses a format whatever the name is"));
+  throw py::value_error(
+      StrCat("path: \"", path, "\" ends in none of ", suffixes, "; format= chooses a format whatever the name is"));
 }
 
 std::string Written(const ModulePtr& state, const std::string& format) {
   const ModuleFormat* const known = FindModuleFormat(format);
   if (known == nullptr) {
-    const auto name = [](std::string* out, const ModuleFormat& f) { out->append(f.name); };
-    throw py::value_error(StrCat("format: \"", format, "\" is none of ", absl::StrJoin(ModuleFormats(), ", ", name)));
+    std::string names;
+    for (const ModuleFormat& other : ModuleFormats()) StrAppend(&names, names.empty() ? "" : ", ", other.name);
+    throw py::value_error(StrCat("format: \"", format, "\" is none of ", names));
   }
   DiagnosticSink sink;
   std::optional<std::string> written =
