@@ -48,7 +48,7 @@ awk -F '\t' '/^#/ {next} $4 ~ /\.(o|gch)$/ {t[$4] = ($2 - $1) / 1000} END {for (
 echo
 echo "most costly headers by themselves, s (files that name them)"
 probe=$folder/probe.cc
-grep -rhoE '^#include ["<][^">]+[">]' --include='*.h' --include='*.cc' ir parser passes interp tracer tools |
+grep -rhoE '^#include ["<][^">]+[">]' --include='*.h' --include='*.cc' ir parser io passes interp runtime check simulator tracer pjrt tools |
   sort | uniq -c | while read -r count _ name; do
     echo "#include $name" >"$probe"
     # Lines after preprocessing select the headers worth measuring.

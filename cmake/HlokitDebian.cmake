@@ -64,8 +64,9 @@ hosts with Open MPI.")
   set(CPACK_DEBIAN_DEV_DESCRIPTION
     "library for programs in XLA's HLO text - development files
 Headers and static libraries of hlokit's rooms: the intermediate
-representation, the parser, the passes, the interpreter and the tracer; with
-what CMake's find_package and pkg-config need to find them.")
+representation, the parser, files, the passes, the interpreter, the runtime,
+comparisons, the simulator and the tracer; with what CMake's find_package and
+pkg-config need to find them.")
 
   set(CPACK_DEBIAN_DOC_PACKAGE_NAME hlokit-doc)
   set(CPACK_DEBIAN_DOC_PACKAGE_SECTION doc)

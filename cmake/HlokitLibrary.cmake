@@ -39,6 +39,7 @@ function(hlokit_library name)
     add_library(${target} INTERFACE)
   endif()
   add_library(hlokit::${name} ALIAS ${target})
+  set_property(GLOBAL APPEND PROPERTY HLOKIT_ROOMS ${name})  # each after what it uses
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   target_compile_features(${target} ${scope} cxx_std_20)
   target_link_libraries(${target} ${scope} ${library_PUBLIC})

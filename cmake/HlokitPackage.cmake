@@ -20,7 +20,8 @@ endif()
 # hlokit_pkg_config(): hlokit.pc, which requires the dependencies of the libraries.
 function(hlokit_pkg_config)
   set(requires "")
-  foreach(room IN ITEMS ir parser passes interp tracer)
+  get_property(rooms GLOBAL PROPERTY HLOKIT_ROOMS)
+  foreach(room IN LISTS rooms)
     string(PREPEND libs " -lhlokit_${room}")  # each before what it uses
     get_target_property(libraries hlokit_${room} LINK_LIBRARIES)
     foreach(library IN LISTS libraries)

@@ -241,7 +241,8 @@ int Run(int argc, char** argv) {
         WarnOfConfig(*module, foreign.get(), to, part, &diagnostics);
         DiagnosticSink sink;
         std::optional<std::string> written = to.write(*module, foreign.get(), &sink);
-        diagnostics.Show(sink, *part.source);
+        // They name no place but the part.
+        for (const Diagnostic& d : sink.diagnostics()) diagnostics.ShowError(part.label(), d.message, cli::kRejected);
         if (!written) continue;
         text = *std::move(written);
       }

@@ -10,7 +10,7 @@
 #include "bench/engine/programs.h"
 #include "bench/measure.h"
 #include "check/arguments/argument_generator.h"
-#include "interp/program/program_passes.h"
+#include "interp/program/compile.h"
 #include "io/files/read_file.h"
 #include "ir/core/diagnostic.h"
 #include "ir/core/str_cat.h"
@@ -38,13 +38,13 @@ absl::StatusOr<TrainingProgram> FromFile(const std::string& file) {
   DiagnosticSink sink;
   VerifyModule(*program->module, VerifierOptions(), &sink);
   if (sink.has_errors()) return absl::InvalidArgumentError(sink.diagnostics()[0].message);
-  const interp::EvaluatorOptions options;
-  const std::string passes = interp::PassesForFastEngine(*program->module, options.mixed_precision);
-  if (passes.empty()) return program;
-  // As hlo-run does, which keeps the module if a pass fails.
-  absl::StatusOr<std::unique_ptr<Module>> after =
-      interp::AfterPasses(*program->module, passes, options, /*warnings=*/nullptr);
-  if (after.ok()) program->module = *std::move(after);
+  std::unique_ptr<Module> after;
+  interp::CompileOptions compile;
+  compile.engine = interp::EngineKind::kFast;
+  if (!interp::ApplyPasses(*program->module, compile, {}, &sink, &after)) {
+    return absl::InvalidArgumentError(sink.diagnostics()[0].message);
+  }
+  if (after != nullptr) program->module = std::move(after);
   return program;
 }
 

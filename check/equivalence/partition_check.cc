@@ -75,7 +75,7 @@ absl::StatusOr<std::vector<Literal>> RunOn(Evaluator* evaluator, absl::Span<cons
   return *std::move(results);
 }
 
-// Returns the largest finite magnitude of an array.
+// Returns the largest finite modulus of an array.
 double LargestModulus(const Literal& array) {
   return VisitType(array.shape().element_type(), [&]<typename T>(std::type_identity<T>) {
     double largest = 0;

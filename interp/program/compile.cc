@@ -11,11 +11,16 @@
 
 namespace hlokit::interp {
 
+namespace {
+
+// Returns the passes that a module goes through before it runs; "": none.
 std::string PassesOf(const CompileOptions& options, const Module& module, MixedPrecisionMode mode) {
   if (options.passes) return *options.passes;
-  if (options.engine != EngineKind::kFast || options.keep_instructions) return "";
+  if (options.engine != EngineKind::kFast || options.shows_instructions || !options.is_verified) return "";
   return PassesForFastEngine(module, mode);
 }
+
+}  // namespace
 
 bool PartitionIfWhole(const Module& module, const CompileOptions& compile, const EvaluatorOptions& options,
                       DiagnosticSink* sink, std::optional<PartitionedProgram>* program) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The way from a module to what an engine runs: the program of one device where shardings divide it among several, then
 // the passes of the engine. Which passes an engine takes, when a program is partitioned and what is said where either
-// fails is decided here, for hlo-run, Python and the runtime alike.
+// fails is decided here, for hlo-run and Python alike; Engine::Prepare follows. (The runtime's client has a pipeline of
+// its own, and frameworks partition before they compile.)
 #ifndef HLOKIT_INTERP_PROGRAM_COMPILE_H_
 #define HLOKIT_INTERP_PROGRAM_COMPILE_H_
 
@@ -9,7 +10,6 @@
 #include <optional>
 #include <string>
 
-#include "absl/status/status.h"
 #include "interp/interface/evaluator_options.h"
 #include "interp/program/engine.h"
 #include "interp/program/partitioned_program.h"
@@ -23,14 +23,12 @@ struct CompileOptions {
   // Passes before the run, in the syntax of hlo-opt --passes; unset: those of the engine.
   std::optional<std::string> passes;
   std::string passes_flag;  // names `passes` in messages
-  // The engine's own passes, which change the instructions, are left out: a caller shows those of the module, or the
-  // module is not verified.
-  bool keep_instructions = false;
+  // The engine's own passes change the instructions, and rely on what the verifier holds: they are left out where the
+  // caller shows instructions of the module, or has not verified it.
+  bool shows_instructions = false;
+  bool is_verified = true;
   std::string partition_hint;  // what a user may do where a program cannot be partitioned
 };
-
-// Returns the passes that a module goes through before it runs; "": none.
-std::string PassesOf(const CompileOptions& options, const Module& module, MixedPrecisionMode mode);
 
 // Sets `*program` to the program of one device of options.num_partitions, if `module` is a whole program with
 // shardings; leaves it unset if it runs as it is. Returns false after an error.

@@ -16,6 +16,22 @@ namespace hlokit {
 // Why a wait ended.
 enum class WaitResult : uint8_t { kDone, kCanceled, kTimedOut };
 
+// A flag that cancels; null: nothing does, and nothing is polled.
+class CancelFlag {
+ public:
+  explicit CancelFlag(const std::atomic<bool>* flag) : flag_(flag) {}
+  bool operator()() const { return flag_ != nullptr && flag_->load(std::memory_order_relaxed); }
+  friend bool IsPolled(const CancelFlag& flag) { return flag.flag_ != nullptr; }
+
+ private:
+  const std::atomic<bool>* flag_;
+};
+
+template <typename Canceled>
+bool IsPolled(const Canceled&) {
+  return true;
+}
+
 // Waits until done(), which is called with the lock held and whose changes are notified, returns true; until
 // canceled(), which is polled, does; or until `seconds` are over.
 template <typename Done, typename Canceled>
@@ -31,13 +47,8 @@ WaitResult CancelableWait(std::condition_variable& changed, std::unique_lock<std
     if (canceled()) return WaitResult::kCanceled;
     const auto now = Clock::now();
     if (now >= end) return WaitResult::kTimedOut;
-    changed.wait_until(lock, std::min<Clock::time_point>(end, now + kPoll), done);
+    changed.wait_until(lock, IsPolled(canceled) ? std::min<Clock::time_point>(end, now + kPoll) : end, done);
   }
-}
-
-// Returns a function that tells whether a flag is set; null: it never is.
-inline auto PollOf(const std::atomic<bool>* flag) {
-  return [flag] { return flag != nullptr && flag->load(std::memory_order_relaxed); };
 }
 
 }  // namespace hlokit

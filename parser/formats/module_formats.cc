@@ -29,7 +29,9 @@ std::optional<std::string> WriteMessage(const Module& module, ProtoMessage messa
                                         const ForeignParts* parts, DiagnosticSink* sink) {
   absl::StatusOr<std::string> written = WriteModuleAs(module, {message, encoding}, ProtoParts(parts));
   if (written.ok()) return *std::move(written);
-  sink->Error(DiagnosticKind::kUnsupported, {}, std::string(written.status().message()));
+  const bool large = absl::IsResourceExhausted(written.status());
+  sink->Error(large ? DiagnosticKind::kTooLarge : DiagnosticKind::kUnsupported, {},
+              std::string(written.status().message()));
   return std::nullopt;
 }
 

@@ -261,7 +261,7 @@ interp::CompileOptions Executable::compile_options() const {
   compile.engine = *interp::EngineKindOf(options_.engine);
   compile.passes = options_.passes;
   compile.passes_flag = "passes";
-  compile.keep_instructions = options_.debug_nans || options_.print_values || !options_.on_value.is_none();
+  compile.shows_instructions = options_.debug_nans || options_.print_values || !options_.on_value.is_none();
   compile.partition_hint =
       "run it with partitions=1; if it is partitioned, remove its shardings with the pass sharding-remover";
   return compile;

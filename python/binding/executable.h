@@ -71,8 +71,8 @@ class Executable {
   // Issues the warnings of the sink as Python's; throws where a filter makes one an error.
   void Warn(const DiagnosticSink& sink) const;
   void Prepare(const ModulePtr& state);
-  // Reports errors and warnings to the sink.
   interp::CompileOptions compile_options() const;
+  // Report errors and warnings to the sink.
   void Partition(const interp::EvaluatorOptions& options, DiagnosticSink* sink);
   void RunPasses(const interp::EvaluatorOptions& options, DiagnosticSink* sink);
   void SetShapes();

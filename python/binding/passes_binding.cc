@@ -146,7 +146,7 @@ class NestingScope {
   NestingScope& operator=(const NestingScope&) = delete;
 };
 
-// Runs a pipeline on a clone, and gives the module its contents if all passes succeed.
+// How results before and after a pass are compared.
 interp::EquivalenceOptions ComparisonOf(const WatchOptions& watch) {
   interp::EquivalenceOptions options;
   if (watch.run_tolerance) {
@@ -155,6 +155,7 @@ interp::EquivalenceOptions ComparisonOf(const WatchOptions& watch) {
   return options;
 }
 
+// Runs a pipeline on a clone, and gives the module its contents if all passes succeed.
 py::object RunPipeline(const ModulePtr& state, const std::string& text, bool stats, const WatchOptions& watch) {
   const NestingScope nested;
   PipelineRun run{state, nullptr, nullptr};

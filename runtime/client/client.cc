@@ -338,7 +338,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
     Rendezvous* rendezvous = nullptr;
     size_t position = 0;
     bool arrived = false;  // the round has what becomes of this device
-    // Whatever goes wrong before, the device arrives for its program.
+    // Whatever goes wrong once the program is known to have collectives, the device arrives for it.
     const auto fail_together = [&](const absl::Status& status) {
       if (executable->collective_ && !arrived) {
         std::tie(rendezvous, position) = executable->RendezvousFor(ordinal, &rendezvous_);

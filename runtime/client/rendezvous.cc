@@ -20,7 +20,7 @@ std::string Rendezvous::Missing(const Round& round) {
   return text;
 }
 
-const absl::Status* Rendezvous::FindDeclined(const Round& round) {
+const absl::Status* Rendezvous::FindAborted(const Round& round) {
   for (const Arrival& a : round.arrivals) {
     if (!a.status.ok()) return &a.status;
   }
@@ -64,7 +64,7 @@ void Rendezvous::LimitRounds() {
   if (rounds_.size() < kMaxRounds) return;
   const std::deque<std::shared_ptr<Round>> open = rounds_;
   for (const std::shared_ptr<Round>& round : open) {
-    if (!round->done && FindDeclined(*round) != nullptr) CompleteRound(round, nullptr);
+    if (!round->done && FindAborted(*round) != nullptr) CompleteRound(round, nullptr);
   }
   for (size_t i = 0; rounds_.size() >= kMaxRounds && i < rounds_.size(); ++i) {
     if (!rounds_[i]->done) continue;
@@ -150,11 +150,11 @@ absl::Status Rendezvous::RunTogether(Round& round, const Program& program, bool 
 
 void Rendezvous::CompleteRound(const std::shared_ptr<Round>& round, const Program* program) {
   const std::vector<Arrival>& arrivals = round->arrivals;
-  if (const absl::Status* declined = FindDeclined(*round)) {
-    round->status = *declined;
+  if (const absl::Status* aborted = FindAborted(*round)) {
+    round->status = *aborted;
   } else if (const std::string* why = ReasonToEnd(*round)) {
     round->status = absl::AbortedError(*why);
-  } else if (const std::string missing = Missing(*round); !missing.empty() && PollOf(cancel_)()) {
+  } else if (const std::string missing = Missing(*round); !missing.empty() && CancelFlag(cancel_)()) {
     round->status = absl::CancelledError(StrCat("canceled while it waited for device ", missing));
   } else if (!missing.empty()) {
     round->status = absl::DeadlineExceededError(
@@ -184,7 +184,7 @@ absl::StatusOr<Rendezvous::Results> Rendezvous::ArriveAndWait(size_t device, con
   if (round->done) return round->status;  // with an error: the device was missing
   const auto done = [&] { return round->done; };
   if (Missing(*round).empty() || ReasonToEnd(*round) != nullptr ||
-      CancelableWait(changed_, lock, timeout_seconds_, done, PollOf(cancel_)) != WaitResult::kDone) {
+      CancelableWait(changed_, lock, timeout_seconds_, done, CancelFlag(cancel_)) != WaitResult::kDone) {
     CompleteRound(round, &program);
   }
   if (!round->status.ok()) return round->status;

@@ -122,7 +122,7 @@ class Rendezvous {
   absl::Status RunTogether(Round& round, const Program& program, bool different);
   static std::string Missing(const Round& round);
   // Returns the error of the first device that aborted; null if none did.
-  static const absl::Status* FindDeclined(const Round& round);
+  static const absl::Status* FindAborted(const Round& round);
 
   std::mutex mutex_;
   std::condition_variable changed_;

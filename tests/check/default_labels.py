@@ -13,8 +13,10 @@ import pathlib
 import re
 import sys
 
+import folders
+
 TOP = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ("ir", "parser", "passes", "interp", "tracer", "python", "tools", "tests", "bench")
+FOLDERS = (*folders.PROGRAMS, "tests", "bench")
 DEFAULT = re.compile(r"( *)default:")
 SWITCH = re.compile(r"( *).*\bswitch \((.*)\) \{$")
 LABEL = re.compile(r"\bcase ((?:[^:']|::|'[^']*')+):")

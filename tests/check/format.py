@@ -18,8 +18,10 @@ import re
 import subprocess
 import sys
 
+import folders
+
 TOP = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ("bench", "cmake", "examples", "interp", "ir", "parser", "passes", "python", "tests", "tools", "tracer")
+FOLDERS = folders.ALL
 RELEASE = "14"
 SKIPPED = 77
 

@@ -15,10 +15,11 @@ import re
 import subprocess
 import sys
 
+import folders
 import includes
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-ROOMS = ("ir", "parser", "passes", "interp", "tracer", "tools")
+ROOMS = (*folders.ROOMS, "tools")
 LINE = re.compile(r" *//(   +\S.*)$")
 STATEMENT = re.compile(r"; *(//.*)?$")
 

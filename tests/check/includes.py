@@ -18,7 +18,9 @@ import shlex
 import subprocess
 import sys
 
-ROOMS = ("ir", "parser", "passes", "interp", "tracer", "tools")
+import folders
+
+ROOMS = (*folders.ROOMS, "tools")
 
 
 def settings(build: pathlib.Path) -> tuple[str, list[str]]:

@@ -14,9 +14,11 @@ import pathlib
 import re
 import sys
 
+import folders
+
 TOP = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "SECURITY.md", "CONTRIBUTING.md", "docs/architecture.md")
-ROOTS = ("ir", "parser", "passes", "interp", "tracer", "python", "tools", "tests", "bench", "docs", "examples", "cmake")
+ROOTS = (*folders.ALL, "docs")
 # Made by a build, or where a reader puts something.
 NOT_THERE = ("tools/web/report/src", "examples/embed/build")
 # Packages of the build group by the name of the library in architecture.md; None: programs, not libraries.

@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../check'))
+import folders  # noqa: E402
 import includes  # noqa: E402
 
 # Of each opcode, by file: a text that stands there once, and what goes before it.
@@ -88,7 +89,7 @@ ENTRY main {
 '''
 
 
-ROOMS = ('ir', 'parser', 'passes', 'interp', 'tracer', 'tools', 'python')
+ROOMS = folders.PROGRAMS
 # Of a source whose code depends on which opcodes there are.
 TABLE = re.compile(r'MakeOpcodeTable|ir/ops/(opcodes.def|opcode_names.inc|opcode_columns.inc)')
 

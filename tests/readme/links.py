@@ -12,7 +12,10 @@ import os
 import re
 import sys
 
-FOLDERS = ("bench", "cmake", "docs", "examples", "interp", "ir", "parser", "passes", "tests", "tools", "tracer")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "check"))
+import folders  # noqa: E402
+
+FOLDERS = (*folders.ALL, "docs")
 
 
 def anchors(text):

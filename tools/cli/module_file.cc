@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "ir/core/diagnostic.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "parser/formats/module_formats.h"
@@ -40,8 +41,13 @@ int UnknownSuffixError(std::string_view tool, std::string_view path, std::string
 
 std::optional<std::string> ModuleInFormat(const Module& module, std::string_view format, const SourceBuffer& source,
                                           DiagnosticReporter* diagnostics) {
+  const ModuleFormat* const known = FindModuleFormat(format);
+  if (known == nullptr) {
+    diagnostics->ShowError(source.name(), StrCat("there is no format `", format, "`"), kUsage);
+    return std::nullopt;
+  }
   DiagnosticSink sink;
-  std::optional<std::string> written = FindModuleFormat(format)->write(module, nullptr, &sink);
+  std::optional<std::string> written = known->write(module, nullptr, &sink);
   diagnostics->Show(sink, source);
   if (sink.has_errors()) return std::nullopt;
   return written;

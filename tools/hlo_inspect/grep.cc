@@ -21,7 +21,6 @@
 #include "ir/verify/verifier.h"
 #include "parser/formats/module_formats.h"
 #include "tools/cli/dump_files.h"
-#include "tools/cli/module_file.h"
 #include "tools/hlo_inspect/dump_stages.h"
 #include "tools/hlo_inspect/query.h"
 

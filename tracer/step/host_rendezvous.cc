@@ -48,7 +48,7 @@ absl::StatusOr<std::vector<std::string>> HostRendezvous::Meet(size_t device, std
   if (round->arrived == devices_) {
     open_.erase(open_.find(tag));  // the tag may be used again
     changed_.notify_all();
-  } else if (const WaitResult waited = CancelableWait(changed_, lock, timeout_seconds_, over, PollOf(cancel_));
+  } else if (const WaitResult waited = CancelableWait(changed_, lock, timeout_seconds_, over, CancelFlag(cancel_));
              round->arrived != devices_) {
     const std::string* const why = ReasonToEnd(*round);
     round->payloads[device].reset();

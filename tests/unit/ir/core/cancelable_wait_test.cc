@@ -14,7 +14,7 @@ class CancelableWaitTest : public ::testing::Test {
   WaitResult Wait(double seconds) {
     std::unique_lock<std::mutex> lock(mutex_);
     return CancelableWait(
-        changed_, lock, seconds, [this] { return done_; }, PollOf(&cancel_));
+        changed_, lock, seconds, [this] { return done_; }, CancelFlag(&cancel_));
   }
 
   std::mutex mutex_;
@@ -53,7 +53,17 @@ TEST_F(CancelableWaitTest, EndsWithANotifiedChange) {
   other.join();
 }
 
-TEST_F(CancelableWaitTest, AWaitWithoutAFlagIsNotCanceled) { EXPECT_FALSE(PollOf(nullptr)()); }
+TEST_F(CancelableWaitTest, AWaitWithoutAFlagIsNotCanceled) {
+  EXPECT_FALSE(CancelFlag(nullptr)());
+  std::unique_lock<std::mutex> lock(mutex_);
+  int looks = 0;
+  const auto never = [&] {
+    ++looks;
+    return false;
+  };
+  EXPECT_EQ(CancelableWait(changed_, lock, 0.25, never, CancelFlag(nullptr)), WaitResult::kTimedOut);
+  EXPECT_LE(looks, 4);  // it sleeps through
+}
 
 }  // namespace
 }  // namespace hlokit
