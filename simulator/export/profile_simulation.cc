@@ -99,7 +99,7 @@ absl::StatusOr<std::unique_ptr<ProfileSimulation>> ProfileSimulation::Create(con
   for (const int64_t slow : StragglersOf(main.devices)) {
     for (HostThread& thread : result->replay_.threads) thread.straggler |= thread.device == slow;
   }
-  result->replay_.plan.source = options.times == HostTimes::kModeled ? "counted work" : "CPU time of the threads";
+  result->replay_.plan.source = options.times == HostTimes::kMeasured ? "CPU time of the threads" : "counted work";
   return result;
 }
 

@@ -25,7 +25,8 @@ namespace hlokit::tpu {
 
 // What the work of a thread takes.
 enum class HostTimes : uint8_t {
-  kModeled,   // the costs of the counted work; of the user's own work, CPU time that this cannot explain
+  kCounted,   // the costs of the counted work: of programs without code of their own, the same in every run
+  kModeled,   // the same, and of the user's own code, CPU time that this cannot explain
   kMeasured,  // CPU time of the thread
   kRecorded,  // wall-clock time
 };

@@ -102,11 +102,14 @@ class ThreadReader {
         return compiles ? 0 : wall;
       case HostTimes::kMeasured:
         return compiles ? 0 : cpu;
+      case HostTimes::kCounted:
       case HostTimes::kModeled:
         break;
     }
     if (!Known(at)) return 0;
     const double counted = SecondsOf(options_.costs, at.work - last_.work);
+    // Even CPU time depends on what else the machine does: the time that a virtual machine is stopped counts.
+    if (options_.times == HostTimes::kCounted) return counted;
     const HostPhase phase = open_.empty() ? HostPhase::kOther : PhaseOfSpan(span);
     const bool own = phase == HostPhase::kTrace || phase == HostPhase::kOther || phase == HostPhase::kInput;
     const double excess =

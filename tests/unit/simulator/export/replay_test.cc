@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/core/str_cat.h"
 #include "tests/unit/simulator/simulated.h"
 
 namespace hlokit::tpu {
@@ -145,6 +146,8 @@ class CountedRecording {
     profile_.events.push_back(e);
     profile_.stop_ns = std::max(profile_.stop_ns, e.end_ns);
   }
+  // `cpu` ms of CPU time pass outside of spans.
+  void Outside(uint32_t thread, double cpu) { counters_[thread].cpu_ns += Ns(cpu); }
   void Call(uint32_t thread, double at, int device = 0, bool collective = false) {
     runtime::ExecutionEvent e;
     e.thread = thread;
@@ -154,13 +157,13 @@ class CountedRecording {
     e.collective = collective;
     profile_.executions.push_back(e);
   }
-  Replay Play(double device_ms) {
+  Replay Play(double device_ms, HostTimes times = HostTimes::kModeled) {
     std::stable_sort(profile_.events.begin(), profile_.events.end(),
                      [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
     programs_.assign(profile_.executions.size(), 0);
     seconds_ = {device_ms * kMillisecond};
     ReplayOptions options;
-    options.times = HostTimes::kModeled;
+    options.times = times;
     options.costs = HostCosts();
     options.costs.op = 1e-6;
     options.program_of = programs_;
@@ -200,6 +203,47 @@ TEST(Replay, CountedWorkTakesItsCostWhateverWasMeasured) {
   EXPECT_NEAR(step_seconds(80, 3), kMillisecond, 1e-9);
   // Work of the user's own code is not counted: 60 ms that 1000 ops do not explain.
   EXPECT_GT(step_seconds(80, 60), 20 * kMillisecond);
+}
+
+// Replays steps on two devices with a loader that is two batches ahead. Recorded: each batch was made from `made` ms
+// after its step began, and `cpu` ms of CPU time passed where nothing was counted. Returns the threads.
+std::string Loaded(double made, double cpu, HostTimes times) {
+  CountedRecording r({"main", "loader.0", "replica 1"});
+  r.Span(0, "StartLoader", 10, 11, 0, 0, {{"_p", 1}});
+  for (int k = 0; k < 6; ++k) {
+    const double t = 100 + 100 * k;
+    r.Span(1, "cpu_loader.next", t + made, t + made + 1, 0, cpu,
+           {{"_c", k < 2 ? 1 : 200 + k - 2}, {"_p", 100 + k}, {"prefetch", 2}, {"cost_ns", 5000000}});
+    r.Outside(1, cpu);
+    r.Span(0, "WaitForBatch", t + 10, t + std::max(made, 10.0) + 2, 0, 0, {{"_c", 100 + k}, {"_p", 200 + k}});
+    r.Outside(0, cpu);
+    r.Span(0, "StartReplicas", t + 50, t + 51, 0, cpu, {{"_p", 300 + k}});
+    r.Span(2, "train", t + 52, t + 60, 2000, 0, {{"_c", 300 + k}, {"_p", 400 + k}, {"_r", 1}});
+    r.Outside(2, cpu);
+    r.Span(2, "StepMarker", t + 60, t + 61, 10, cpu);
+    r.Call(2, t + 60.5, 1);
+    r.Span(0, "forward", t + 70, t + 80, 1000, cpu);
+    r.Span(0, "StepMarker", t + 80, t + 81);
+    r.Call(0, t + 80.5);
+    r.Span(0, "WaitForReplicas", t + 82, t + 83, 0, 0, {{"_c", 400 + k}});
+  }
+  const Replay replay = r.Play(1, times);
+  std::string text = StrCat("step ", replay.step_seconds, "\n");
+  for (const HostThread& thread : replay.threads) {
+    StrAppend(&text, thread.name, ":\n");
+    for (const HostSpan& s : thread.spans) StrAppend(&text, s.name, " ", s.step, " ", s.start, " ", s.duration, "\n");
+  }
+  return text;
+}
+
+TEST(Replay, WithoutCodeOfItsOwnAProgramTakesTheSameTimeInEveryRun) {
+  const std::string expected = Loaded(5, 0, HostTimes::kCounted);
+  for (const double made : {-50.0, 5.0, 40.0}) {
+    for (const double cpu : {0.0, 1.7, 30.0}) EXPECT_EQ(Loaded(made, cpu, HostTimes::kCounted), expected);
+    // Where no CPU time is left over it does not matter whose code is run.
+    EXPECT_EQ(Loaded(made, 0, HostTimes::kModeled), expected);
+  }
+  EXPECT_NE(Loaded(5, 1.7, HostTimes::kModeled), expected);
 }
 
 TEST(Replay, SpansOfToolsAreNoPartOfTheProgram) {
