@@ -269,6 +269,7 @@ void TriangularSolve(Op& op) {
 
 // `fft`: f64 and c128 are computed in long double.
 void Fft(Op& op) {
+  if (op.out().count() == 0) return;
   const Dims list = op.instruction.list_attr(Attr::kFftLength);
   const Index lengths(list.begin(), list.end());
   const size_t outer = op.shape.dims().size() - std::min(lengths.size(), op.shape.dims().size());
@@ -277,7 +278,7 @@ void Fft(Op& op) {
   int64_t work = 1;
   for (int64_t n : lengths) fits = fits && n >= 0 && !__builtin_mul_overflow(work, std::max<int64_t>(n, 1), &work);
   if (!op.Require(fits && work <= op.run.options.limits.max_bytes / 64, "fft_length does not fit the operand") ||
-      op.out().count() == 0 || ElementCount(lengths) == 0) {
+      ElementCount(lengths) == 0) {
     return;
   }
   const Dims in = op.in(0).dims().subspan(outer), out = op.shape.dims().subspan(outer);

@@ -278,6 +278,10 @@ void RunFft(const ThunkParams* plan, const std::byte* const* in, std::byte* cons
 
 void PrepareFft(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
+  if (b.shape().IsArray() && b.shape().element_count() == 0) {
+    b.SetResult(b.Zeros(b.shape()));
+    return;
+  }
   const View view = b.MakeDense(b.operand(0));
   const Shape shape = b.shape();
   auto plan = std::make_unique<FftPlan>();

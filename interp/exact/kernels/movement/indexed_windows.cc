@@ -73,7 +73,9 @@ bool IndexedWindows::Init(const IndexedDims& dims, absl::Span<const int64_t> arr
     strides.emplace_back(sizes.size(), 0);
     strides.back()[dim] = 1;
   }
-  empty = ElementCount(sizes) == 0 || ElementCount(window_sizes) == 0;
+  // A collapsed dimension of size 0 that no component of the indices chooses has no limit to be checked against.
+  const bool nowhere = ElementCount(array_dims) == 0;
+  empty = nowhere || ElementCount(sizes) == 0 || ElementCount(window_sizes) == 0;
   if (!empty) outer = LoopNest(sizes, strides);
   return true;
 }

@@ -48,7 +48,7 @@ struct IndexedWindows {
   Dims window_sizes;                  // of the array dimensions that have windows, in order
   Dims array_strides;                 // in those dimensions
   std::vector<Dims> windows_strides;  // in those dimensions, for each of the windows
-  bool empty = false;                 // no windows, or windows without elements
+  bool empty = false;                 // no windows, or windows or an array without elements
 
   // Returns false if the numbers do not match the shapes. All `windows` have the same dimensions.
   bool Init(const IndexedDims& dims, absl::Span<const int64_t> array_dims, const Dims& array_strides_in,
