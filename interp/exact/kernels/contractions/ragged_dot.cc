@@ -123,8 +123,9 @@ void RunRaggedDot(const ThunkParams* plan, const std::byte* const* in, std::byte
     ends.Load(in[2], p.problem_sizes.Offset(problem));
     if (p.contracting) {
       for (int64_t g = 0; g < p.groups; ++g) {
-        const int64_t size = ends.end(g) - ends.begin(g);
-        if (size > 0) MultiplyGroup(p, lhs_data, rhs_data, problem, g, ends.begin(g), size, out[0], context);
+        const int64_t begin = ends.begin(g), end = ends.end(g);
+        // Sums that wrap are as far apart as a difference overflows.
+        if (begin < end) MultiplyGroup(p, lhs_data, rhs_data, problem, g, begin, end - begin, out[0], context);
       }
       continue;
     }
