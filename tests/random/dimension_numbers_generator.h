@@ -50,9 +50,9 @@ class DimensionNumbersGenerator {
   // ---- text ----
 
   // Adds an operand with small numbers and some extremes; of floats, numbers whose sums are exact.
-  void AddOperand(const Array& array, std::string_view layout = "");
+  void AddOperand(const Array& given, std::string_view layout = "");
   // Adds an operand with numbers around [0, size], and some extremes.
-  void AddIndices(const Array& array, int64_t size);
+  void AddIndices(const Array& given, int64_t size);
   void AddValues(const Array& array, std::string_view layout, const std::vector<std::string>& elements);
   std::string Element(ElementType type);
   std::string Integer(ElementType type, int64_t low, int64_t high);
