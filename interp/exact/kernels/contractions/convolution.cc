@@ -8,6 +8,7 @@
 #include <cmath>
 #include <complex>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -222,6 +223,20 @@ bool AllFinite(ElementType type, const std::byte* data, int64_t count) {
   });
 }
 
+// Returns true if a finite value of one type may be infinite, or NaN, as another.
+bool MayOverflow(ElementType from, ElementType to) {
+  const auto largest = [](ElementType type) {
+    return VisitType(type, []<typename T>(std::type_identity<T>) {
+      if constexpr (AnyComplex<T>) {
+        return static_cast<double>(std::numeric_limits<typename T::value_type>::max());
+      } else {
+        return static_cast<double>(std::numeric_limits<T>::max());
+      }
+    });
+  };
+  return largest(from) > largest(to);
+}
+
 bool HasHoles(const ConvolutionPlan& p) {
   for (const WindowDimension& axis : p.axes) {
     if (axis.window.base_dilation != 1 || axis.ElementAt(0, 0) < 0 ||
@@ -236,7 +251,7 @@ void RunConvolution(const ThunkParams* plan, const std::byte* const* in, std::by
   const auto& p = *static_cast<const ConvolutionPlan*>(plan);
   const PatchPanels patches(p, in[0]);
   const StridedPanels kernel(p.kernel, in[1] + p.kernel_offset);
-  if (!HasHoles(p) || AllFinite(p.kernel_type, in[1], p.kernel_count)) {
+  if (!HasHoles(p) || (!MayOverflow(p.kernel_type, p.result) && AllFinite(p.kernel_type, in[1], p.kernel_count))) {
     MultiplyMatrices(p.shape, patches, kernel, p.result, out[0], context);
     return;
   }
