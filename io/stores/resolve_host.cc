@@ -62,7 +62,7 @@ absl::StatusOr<std::vector<std::string>> ResolveHost(const std::string& host, in
   if (!Wait(request->query, timeout_ms)) {
     // A request under way cannot be cancelled: it stays until the system is done with it.
     if (gai_cancel(&request->query) == EAI_NOTCANCELED) request.release();  // NOLINT(bugprone-unused-return-value)
-    return NotResolved(host, StrCat("no answer within ", timeout_ms, " ms"));
+    return NotResolved(host, "no name server answers in time (HLOKIT_STORE_TIMEOUT)");
   }
   if (const int error = gai_error(&request->query); error != 0) return NotResolved(host, gai_strerror(error));
   std::vector<std::string> addresses[2];  // of IPv4, of others
