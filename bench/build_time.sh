@@ -4,8 +4,8 @@
 #
 #   bench/build_time.sh [--plain] [--jobs=N]
 #
-# Prints elapsed and processor time and their ratio to the goal of 300 s on two cores, the ten slowest translation
-# units, and the ten headers that are most expensive to compile, with the number of files that include them. --plain
+# Prints elapsed and processor time and their ratio to the goal of 300 s on two cores, the shared libraries that each
+# tool loads and the processor time of its --version, the ten slowest translation units, and the ten headers that are most expensive to compile, with the number of files that include them. --plain
 # also builds file by file and without precompiled headers, and prints the ratio of both; this takes a while. Compiler
 # caches are disabled. Builds in build/build-time, which it removes.
 set -euo pipefail
@@ -39,6 +39,15 @@ awk -v e="$elapsed" -v u="$user" -v s="$system" -v g="$goal" -v j="$jobs" 'BEGIN
   printf "tools from nothing, %d at a time: %.0f s, %.0f s of processor time", j, e, u + s
   if (j == 2) printf "; %.2f of the goal, %d s", e / g, g
   print "" }'
+
+echo
+echo "shared libraries, processor time of --version (mean of 20)"
+for tool in "$folder"/bin/*; do
+  [ -f "$tool" ] && [ -x "$tool" ] || continue
+  libraries=$(ldd "$tool" | grep -c '=>')
+  { TIMEFORMAT='%U %S'; time for _ in {1..20}; do "$tool" --version >/dev/null; done; } 2>&1 |
+    awk -v n="${tool##*/}" -v l="$libraries" '{printf "%8d  %6.1f ms  %s\n", l, ($1 + $2) * 1000 / 20, n}'
+done
 
 echo
 echo "slowest translation units, s"
