@@ -140,7 +140,13 @@ function(hlokit_compile_services target)
     set_source_files_properties("${folder}/${stem}.grpc.pb.cc" PROPERTIES COMPILE_OPTIONS -w)
     target_sources(${target} PRIVATE ${outputs})
   endforeach()
-  target_link_libraries(${target} PRIVATE gRPC::grpc++)
+  hlokit_grpc_archives(archives others)
+  if(archives)
+    hlokit_abseil_archives(abseil)
+  endif()
+  hlokit_archives(grpc SHARED gRPC::grpc++ ARCHIVES ${archives} ${abseil} OTHERS ${others})
+  target_link_libraries(${target} PRIVATE ${grpc})
+  set(HLOKIT_GRPC ${grpc} PARENT_SCOPE)  # for programs that call gRPC themselves
 endfunction()
 
 # hlokit_web_pages(TARGET DIR): bundles the pages of DIR and compiles them into TARGET; see BuildWebPages.cmake. The target

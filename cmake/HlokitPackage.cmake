@@ -25,7 +25,7 @@ function(hlokit_pkg_config)
     string(PREPEND libs " -lhlokit_${room}")  # each before what it uses
     get_target_property(libraries hlokit_${room} LINK_LIBRARIES)
     foreach(library IN LISTS libraries)
-      string(REGEX REPLACE "^\\$<LINK_ONLY:(.*)>$" "\\1" library "${library}")
+      string(REGEX REPLACE "^\\$<(LINK_ONLY|INSTALL_INTERFACE):(.*)>$" "\\2" library "${library}")
       if(library MATCHES "^(hlokit::|\\$<BUILD_INTERFACE:)")
         continue()
       elseif(library MATCHES "^absl::(.*)$")

@@ -11,12 +11,11 @@
 
 #include "absl/strings/str_format.h"
 #include "check/comparison/value_comparison.h"
-#include "interp/compiled/code/code_store.h"
 #include "interp/compiled/explanation.h"
-#include "interp/exact/evaluator.h"
 #include "interp/interface/host_io.h"
 #include "interp/processes/mpi_session.h"
 #include "interp/program/compile.h"
+#include "interp/program/file_host_io.h"
 #include "io/arrays/array_file.h"
 #include "ir/core/str_cat.h"
 #include "ir/sharding/unpartitioned.h"
@@ -27,7 +26,6 @@
 #include "tools/cli/flags/mpi_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/hlo_run/bisection.h"
-#include "tools/hlo_run/engine.h"
 #include "tools/hlo_run/flags.h"
 #include "tools/hlo_run/isolation.h"
 #include "tools/hlo_run/run_observers.h"
@@ -37,6 +35,8 @@
 
 namespace hlokit::run {
 namespace {
+
+using interp::Executable;
 
 // Shows how far the run is, once it takes longer than two seconds.
 void ShowProgress(const interp::RunProgress& run, cli::ProgressLine* line) {
@@ -73,44 +73,37 @@ interp::CompileOptions CompileOptionsOf(const Flags& flags) {
   compile.passes_flag = "--passes";
   compile.shows_instructions =
       !flags.trace.empty() || !flags.dump_values.empty() || flags.stop_at_nan || flags.isolate || !flags.replay.empty();
-  compile.is_verified = flags.verify;
+  compile.verification = flags.verify ? interp::Verification::kVerified : interp::Verification::kUnverified;
   compile.partition_hint =
       "run it with --partitions=1; if it is partitioned, remove its shardings with hlo-opt --passes=sharding-remover";
+  compile.padding = flags.padding;
+  compile.results_by_device = flags.results_by_device;
   return compile;
 }
 
-// Returns false after an error.
-bool PartitionIfWhole(const Flags& flags, const Input& input, cli::DiagnosticReporter* diagnostics,
-                      std::optional<interp::PartitionedProgram>* program) {
+std::optional<interp::LoweredProgram> Lower(const Input& input, const interp::CompileOptions& compile,
+                                            const interp::EvaluatorOptions& options,
+                                            cli::DiagnosticReporter* diagnostics) {
   DiagnosticSink sink;
-  const bool done = interp::PartitionIfWhole(*input.module, CompileOptionsOf(flags), flags.options, &sink, program);
+  absl::StatusOr<interp::LoweredProgram> lowered = interp::Lower(*input.module, compile, options, &sink);
   diagnostics->Show(sink, *input.part.source);
-  return done;
+  return lowered.ok() ? std::optional(*std::move(lowered)) : std::nullopt;
 }
 
-// Returns the module after its passes; null if there are none, or after an error.
-std::unique_ptr<Module> ApplyPasses(const Flags& flags, const Input& input, const Module& module,
-                                    const interp::EvaluatorOptions& options, cli::DiagnosticReporter* diagnostics) {
+std::unique_ptr<Executable> Compile(const Input& input, interp::LoweredProgram program,
+                                    const interp::CompileOptions& compile, const interp::EvaluatorOptions& options,
+                                    cli::DiagnosticReporter* diagnostics) {
   DiagnosticSink sink;
-  std::unique_ptr<Module> after;
-  interp::ApplyPasses(module, CompileOptionsOf(flags), options, &sink, &after);
+  std::unique_ptr<Executable> executable = interp::Compile(std::move(program), compile, options, &sink);
   diagnostics->Show(sink, *input.part.source);
-  return after;
+  return executable;
 }
 
-std::unique_ptr<Engine> Prepare(const Input& input, const Module& module, EngineKind kind,
-                                const interp::EvaluatorOptions& options, cli::DiagnosticReporter* diagnostics) {
-  DiagnosticSink sink;
-  std::unique_ptr<Engine> engine = Engine::Prepare(kind, module, options, &sink);
-  diagnostics->Show(sink, *input.part.source);
-  return engine;
-}
-
-std::optional<std::vector<Literal>> RunOnce(const Input& input, Engine* evaluator,
+std::optional<std::vector<Literal>> RunOnce(const Input& input, Executable* executable,
                                             const std::vector<Literal>& arguments, cli::ProgressLine* progress,
                                             cli::DiagnosticReporter* diagnostics) {
   DiagnosticSink sink;
-  std::optional<std::vector<Literal>> results = evaluator->Run(arguments, &sink);
+  std::optional<std::vector<Literal>> results = executable->Run(arguments, &sink);
   progress->Clear();
   diagnostics->Show(sink, *input.part.source);
   if (!results) diagnostics->Fail(cli::kRejected);
@@ -121,8 +114,7 @@ std::optional<std::vector<Literal>> RunOnce(const Input& input, Engine* evaluato
 struct Reference {
   std::optional<std::vector<Literal>> values;
   std::optional<Input> program;
-  std::unique_ptr<Module> after_passes;
-  std::unique_ptr<Engine> evaluator;
+  std::unique_ptr<Executable> executable;
 };
 
 // Checks that the program to compare with takes the same leaves.
@@ -143,26 +135,27 @@ bool CheckSameArguments(const Flags& flags, const std::vector<Shape>& own, const
 
 // Reads the reference before the run, so that errors appear early. Returns false after an error.
 bool ReadReference(const Flags& flags, const interp::EvaluatorOptions& options, const Input& input,
-                   const Engine& evaluator, cli::DiagnosticReporter* diagnostics, Reference* reference) {
+                   const Executable& executable, cli::DiagnosticReporter* diagnostics, Reference* reference) {
   if (!flags.expect.empty()) {
     std::vector<Shape> shapes;
-    for (int64_t d = 0; d < evaluator.result_devices(); ++d) {
-      shapes.insert(shapes.end(), evaluator.result_shapes().begin(), evaluator.result_shapes().end());
+    for (int64_t d = 0; d < executable.result_devices(); ++d) {
+      shapes.insert(shapes.end(), executable.result_shapes().begin(), executable.result_shapes().end());
     }
     reference->values =
-        ReadExpectedResults(flags.expect, shapes, evaluator.result_devices(), *input.module, diagnostics);
+        ReadExpectedResults(flags.expect, shapes, executable.result_devices(), *input.module, diagnostics);
     return reference->values.has_value();
   }
   if (flags.compare.empty()) return true;
   reference->program = ReadModule(flags.compare, flags, input.module->shared_context(), diagnostics);
   if (!reference->program) return false;
   const Input& program = *reference->program;
-  reference->after_passes = ApplyPasses(flags, program, *program.module, options, diagnostics);
-  if (diagnostics->exit_code() != cli::kOk) return false;
-  const Module& module = reference->after_passes != nullptr ? *reference->after_passes : *program.module;
-  reference->evaluator = Prepare(program, module, flags.engine, options, diagnostics);
-  return reference->evaluator != nullptr &&
-         CheckSameArguments(flags, evaluator.argument_shapes(), reference->evaluator->argument_shapes(), diagnostics);
+  interp::CompileOptions compile = CompileOptionsOf(flags);
+  compile.partition = false;
+  std::optional<interp::LoweredProgram> lowered = Lower(program, compile, options, diagnostics);
+  if (!lowered) return false;
+  reference->executable = Compile(program, *std::move(lowered), compile, options, diagnostics);
+  return reference->executable != nullptr &&
+         CheckSameArguments(flags, executable.argument_shapes(), reference->executable->argument_shapes(), diagnostics);
 }
 
 // Of values that another engine computed, as XLA compares them.
@@ -191,7 +184,7 @@ std::string UnsupportedWithMpi(const Flags& flags) {
   if (flags.path == "-" || flags.args == "-" || flags.expect == "-" || flags.compare == "-") {
     return "--mpi: standard input goes to one process only: name a file";
   }
-  if (flags.engine == EngineKind::kReference) return "--mpi requires --engine=exact";
+  if (!interp::RowOf(flags.engine).runs_in_processes) return "--mpi requires --engine=exact";
   if (!flags.host_io.empty()) return "--mpi cannot be used with --host-io";
   if (!flags.dump_snapshot.empty()) return "--mpi cannot be used with --dump-snapshot";
   if (!flags.bisect_passes.empty()) return "--mpi cannot be used with --bisect-passes";
@@ -328,14 +321,6 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
     if (!why.empty()) return cli::UsageError("hlo-run", why);
     flags.options.world = session;
   }
-  std::optional<interp::PartitionedProgram> partitioned;
-  if (!PartitionIfWhole(flags, *input, &diagnostics, &partitioned)) return diagnostics.exit_code();
-  if (!partitioned && (flags.results_by_device || flags.padding_given)) {
-    return cli::UsageError("hlo-run", StrCat(flags.results_by_device ? "--results-by-device" : "--padding",
-                                             " requires a program that is partitioned first: one with shardings, and "
-                                             "--partitions"));
-  }
-  const Module& whole = partitioned ? *partitioned->module : *input->module;
   cli::ProgressLine progress;
   interp::EvaluatorOptions options = flags.options;
   options.limits.begin = std::chrono::steady_clock::now();
@@ -349,56 +334,58 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   }
   interp::FileHostIo host(flags.host_io, &input->module->context(), options.num_replicas * options.num_partitions);
   interp::EvaluatorOptions plain_options = options;
-  // The whole program runs in the first process alone.
-  if (partitioned) plain_options.num_partitions = 1;
-  if (partitioned) plain_options.world = nullptr;
   if (!flags.host_io.empty()) options.host_io = &host;
   const auto compile_begin = std::chrono::steady_clock::now();
-  const std::unique_ptr<Module> after_passes = ApplyPasses(flags, *input, whole, options, &diagnostics);
-  if (diagnostics.exit_code() != cli::kOk) return diagnostics.exit_code();
-  const Module& module = after_passes != nullptr ? *after_passes : whole;
-  RunObservers instruments(flags, module);
+  const interp::CompileOptions compile = CompileOptionsOf(flags);
+  std::optional<interp::LoweredProgram> lowered = Lower(*input, compile, options, &diagnostics);
+  if (!lowered) return diagnostics.exit_code();
+  const bool is_divided = lowered->division.has_value();
+  if (!is_divided && (flags.results_by_device || flags.padding_given)) {
+    return cli::UsageError("hlo-run", StrCat(flags.results_by_device ? "--results-by-device" : "--padding",
+                                             " requires a program that is partitioned first: one with shardings, and "
+                                             "--partitions"));
+  }
+  if (is_divided) {
+    // The whole program runs in the first process alone.
+    plain_options.num_partitions = 1;
+    plain_options.world = nullptr;
+  }
+  RunObservers instruments(flags, *lowered->module);
   if (!instruments.OpenFiles(&diagnostics)) return diagnostics.exit_code();
   instruments.Attach(&options);
-  if (flags.engine == EngineKind::kFast) {
-    interp::compiled::UseCodeStoreOfEnvironment();
-  }
   RunTimes times;
-  const std::unique_ptr<Engine> evaluator = Prepare(*input, module, flags.engine, options, &diagnostics);
+  const std::unique_ptr<Executable> executable = Compile(*input, *std::move(lowered), compile, options, &diagnostics);
   times.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - compile_begin).count();
-  if (evaluator == nullptr) return diagnostics.exit_code();
+  if (executable == nullptr) return diagnostics.exit_code();
+  const interp::CodeInspection* const code = executable->engine().code();
   if (const std::string& directory = flags.engine_flags.dump;
-      !directory.empty() && !cli::DumpEngine(directory, evaluator->engine(), &diagnostics)) {
+      !directory.empty() && !cli::DumpEngine(directory, *code, &diagnostics)) {
     return diagnostics.exit_code();
   }
-  if (flags.engine_flags.explain) cli::ExplainEngine(evaluator->engine());
+  if (flags.engine_flags.explain) cli::ExplainEngine(*code);
   // How a snapshot divides the arguments of a program before partitioning.
   std::optional<interp::ShardedArrays> parts;
-  if (snapshot != nullptr && partitioned) {
-    parts = partitioned->parameters;
-  } else if (snapshot != nullptr && snapshot->argument_lists() > 1 && FirstUnpartitioned(whole).valid()) {
+  if (snapshot != nullptr && is_divided) {
+    parts = executable->division()->arrays.parameters;
+  } else if (snapshot != nullptr && snapshot->argument_lists() > 1 && FirstUnpartitioned(*input->module).valid()) {
     absl::StatusOr<interp::ShardedArrays> divided =
-        interp::ShardedArrays::OfParameters(whole, snapshot->argument_lists());
+        interp::ShardedArrays::OfParameters(*input->module, snapshot->argument_lists());
     if (divided.ok()) parts = *std::move(divided);
   }
-  if (partitioned) {
-    evaluator->DivideArrays(std::move(partitioned->parameters), std::move(partitioned->result), flags.padding,
-                            flags.results_by_device);
-  }
   RecordedValues recorded;
-  if (snapshot != nullptr && !ReadRecordedValues(input->part.label(), *snapshot, *input->module, *evaluator,
+  if (snapshot != nullptr && !ReadRecordedValues(input->part.label(), *snapshot, *input->module, *executable,
                                                  parts ? &*parts : nullptr, options, &diagnostics, &recorded)) {
     return diagnostics.exit_code();
   }
   snapshot = nullptr;
   // Each process reads its parts only, unless the first one runs the whole program to compare with.
   const bool in_arrays = flags.args.empty() ? !flags.args_npy.empty() : interp::ArrayFormatOf(flags.args).has_value();
-  if (session != nullptr && partitioned && in_arrays && !recorded.arguments && flags.compare.empty()) {
-    evaluator->TakeParts();
+  if (session != nullptr && is_divided && in_arrays && !recorded.arguments && flags.compare.empty()) {
+    executable->TakeParts();
   }
   const std::optional<std::vector<Literal>> arguments =
       recorded.arguments ? std::move(recorded.arguments)
-                         : ReadRunArguments(flags, options, *input->module, *evaluator, &diagnostics);
+                         : ReadRunArguments(flags, options, *input->module, *executable, &diagnostics);
   if (!arguments) return diagnostics.exit_code();
   if (flags.isolate) {
     Isolate(flags, *input, plain_options, *arguments, &diagnostics);
@@ -412,25 +399,25 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
     }
     reference.values = std::move(recorded.result);
   }
-  if (!ReadReference(flags, plain_options, *input, *evaluator, &diagnostics, &reference)) {
+  if (!ReadReference(flags, plain_options, *input, *executable, &diagnostics, &reference)) {
     return diagnostics.exit_code();
   }
 
   const bool is_first = session == nullptr || session->rank() == 0;
   if (session != nullptr) session->EndSetup();
-  evaluator->set_gathers(flags.print_results || flags.output != "-" || !flags.results_npy.empty() || reference.values ||
-                         reference.evaluator != nullptr);
+  executable->set_gathers(flags.print_results || flags.output != "-" || !flags.results_npy.empty() ||
+                          reference.values || reference.executable != nullptr);
   std::optional<cli::CrashReport> crashes;
-  crashes.emplace("hlo-run", module);
+  crashes.emplace("hlo-run", executable->module());
   std::optional<std::vector<Literal>> results;
   for (int64_t run = 0; run < flags.repeat && (run == 0 || results); ++run) {
     instruments.BeginRun();
-    results = RunOnce(*input, evaluator.get(), *arguments, &progress, &diagnostics);
-    times.run_seconds.push_back(evaluator->statistics().seconds);
+    results = RunOnce(*input, executable.get(), *arguments, &progress, &diagnostics);
+    times.run_seconds.push_back(executable->statistics().seconds);
   }
   crashes.reset();
   // Reports the profile of a failed run too.
-  instruments.Report(evaluator->statistics(), times, evaluator->compiled(), &diagnostics);
+  instruments.Report(executable->statistics(), times, code, &diagnostics);
   if (results && !flags.host_io.empty()) {
     if (const absl::Status status = host.Finish(); !status.ok()) {
       diagnostics.ShowOutputError(status);
@@ -438,33 +425,32 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   }
   if (results && !instruments.CommitFiles(&diagnostics)) return diagnostics.exit_code();
   if (!results) return diagnostics.exit_code();
-  if (reference.evaluator != nullptr) {
-    crashes.emplace("hlo-run",
-                    reference.after_passes != nullptr ? *reference.after_passes : *reference.program->module);
+  if (reference.executable != nullptr) {
+    crashes.emplace("hlo-run", reference.executable->module());
   }
   if (is_first &&
-      !WriteResults(flags, *results, evaluator->result_shapes(), evaluator->result_devices(), &diagnostics)) {
+      !WriteResults(flags, *results, executable->result_shapes(), executable->result_devices(), &diagnostics)) {
     return diagnostics.exit_code();
   }
-  if (session != nullptr && (!is_first || !evaluator->gathers())) {
+  if (session != nullptr && (!is_first || !executable->gathers())) {
     // Other processes take part in the program to compare with.
-    if (reference.evaluator != nullptr && plain_options.world != nullptr) {
-      RunOnce(*reference.program, reference.evaluator.get(), *arguments, &progress, &diagnostics);
+    if (reference.executable != nullptr && plain_options.world != nullptr) {
+      RunOnce(*reference.program, reference.executable.get(), *arguments, &progress, &diagnostics);
     }
     return diagnostics.exit_code();
   }
   const auto recordable =
-      evaluator->result_devices() == 1 ? std::optional(absl::MakeConstSpan(*results)) : std::nullopt;
+      executable->result_devices() == 1 ? std::optional(absl::MakeConstSpan(*results)) : std::nullopt;
   if (!flags.dump_snapshot.empty() &&
-      !WriteRunSnapshot(flags.dump_snapshot, *input->module, evaluator->argument_devices(), *arguments, recordable,
+      !WriteRunSnapshot(flags.dump_snapshot, *input->module, executable->argument_devices(), *arguments, recordable,
                         &diagnostics)) {
     return diagnostics.exit_code();
   }
   DiagnosticSink sink;
   WarnOfNonfinite(flags, *input->module, *results, &sink);
   diagnostics.Show(sink, *input->part.source);
-  if (reference.evaluator != nullptr) {
-    reference.values = RunOnce(*reference.program, reference.evaluator.get(), *arguments, &progress, &diagnostics);
+  if (reference.executable != nullptr) {
+    reference.values = RunOnce(*reference.program, reference.executable.get(), *arguments, &progress, &diagnostics);
   }
   if (reference.values) Check(flags, *results, *reference.values, &diagnostics);
   return diagnostics.exit_code();

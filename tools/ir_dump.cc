@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "interp/compiled/code/code_store.h"
 #include "interp/processes/mpi_session.h"
 #include "ir/core/str_cat.h"
 #include "passes/core/pipeline.h"
@@ -157,12 +156,10 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
       ->type_name("PIPELINE")
       ->default_str("default; cpu with the fast engine");
   std::string engine;
-  app.add_option(
-         "--engine", engine,
-         "what runs programs: exact rounds after each instruction; fast has compiled loops and oneDNN's "
-         "products, with bounded differences (docs/engine.md); reference defines the values, slowly. By default "
-         "exact, and fast for training with --steps")
-      ->check(CLI::IsMember({"exact", "fast", "reference"}));
+  app.add_option("--engine", engine,
+                 StrCat(cli::EngineHelp("what runs programs: "),
+                        " (docs/engine.md). By default exact, and fast for training with --steps"))
+      ->check(CLI::IsMember(interp::EngineNames()));
   cli::EngineFlags engine_flags;
   engine_flags.AddTo(&app);
   cli::AddNumber(&app, "--num-threads", &options.client.evaluator.num_threads,
@@ -237,9 +234,6 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   const bool trains = !model.config.name.empty() && model.step == "train" && model_flags.steps_given();
   if (engine.empty()) engine = trains ? "fast" : "exact";
   options.client.engine = interp::EngineKindOf(engine).value_or(interp::EngineKind::kExact);
-  if (options.client.engine == interp::EngineKind::kFast) {
-    interp::compiled::UseCodeStoreOfEnvironment();
-  }
   if (const std::optional<int> exit_code = engine_flags.Check("ir-dump", options.client.engine)) return *exit_code;
   if (model_flags.devices_given()) options.client.num_devices = static_cast<int>(model.devices);
   options.debug |= debug;
@@ -256,8 +250,8 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   if (!save_graphs.empty()) options.save_graphs_file = save_graphs;
 
   if (processes != nullptr) {
-    if (options.client.engine == interp::EngineKind::kReference) {
-      return cli::UsageError("ir-dump", "--mpi excludes --engine=reference");
+    if (!interp::RowOf(options.client.engine).runs_in_processes) {
+      return cli::UsageError("ir-dump", StrCat("--mpi excludes --engine=", engine));
     }
     const int64_t devices = model.devices * processes->size();
     if (model.config.name.empty() || model.step != "train" || profile.wanted() || profile.port >= 0) {
@@ -282,10 +276,10 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
       const std::string number = StrCat(programs++);
       if (engine_flags.explain) {
         std::fprintf(stderr, "program %s, %s\n", number.c_str(), std::string(module.name()).c_str());
-        cli::ExplainEngine(prepared);
+        cli::ExplainEngine(*prepared.code());
       }
       if (!engine_flags.dump.empty()) {
-        cli::DumpEngine(StrCat(engine_flags.dump, "/", number), prepared, &diagnostics);
+        cli::DumpEngine(StrCat(engine_flags.dump, "/", number), *prepared.code(), &diagnostics);
       }
     };
   }

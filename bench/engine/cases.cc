@@ -34,17 +34,13 @@ absl::StatusOr<TrainingProgram> FromFile(const std::string& file) {
   if (!source.ok()) return source.status();
   absl::StatusOr<TrainingProgram> program = FromText(std::string((*source)->text()));
   if (!program.ok()) return program.status();
-  // Passes rely on verified properties.
   DiagnosticSink sink;
-  VerifyModule(*program->module, VerifierOptions(), &sink);
-  if (sink.has_errors()) return absl::InvalidArgumentError(sink.diagnostics()[0].message);
-  std::unique_ptr<Module> after;
   interp::CompileOptions compile;
   compile.engine = interp::EngineKind::kFast;
-  if (!interp::ApplyPasses(*program->module, compile, {}, &sink, &after)) {
-    return absl::InvalidArgumentError(sink.diagnostics()[0].message);
-  }
-  if (after != nullptr) program->module = std::move(after);
+  compile.verification = interp::Verification::kVerify;
+  absl::StatusOr<interp::LoweredProgram> lowered = interp::Lower(std::move(program->module), compile, {}, &sink);
+  if (!lowered.ok()) return lowered.status();
+  program->module = std::move(lowered->owned);
   return program;
 }
 

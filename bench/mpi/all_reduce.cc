@@ -21,6 +21,7 @@
 
 #include "interp/exact/evaluator.h"
 #include "interp/processes/mpi_session.h"
+#include "interp/processes/world.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
 #include "parser/formats/parser.h"

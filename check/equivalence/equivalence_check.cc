@@ -12,7 +12,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "check/arguments/argument_generator.h"
-#include "interp/exact/evaluator.h"
+#include "interp/program/engine_table.h"
 #include "ir/core/diagnostic.h"
 #include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
@@ -52,7 +52,7 @@ int64_t BytesOf(absl::Span<const Shape> leaves) {
 }
 
 // Arguments of all devices are made before they run: returns an error if they and the results exceed the limit.
-absl::Status CheckBytes(const Evaluator& evaluator, const Limits& limits) {
+absl::Status CheckBytes(const Engine& evaluator, const Limits& limits) {
   const int64_t arguments = BytesOf(evaluator.argument_shapes()), results = BytesOf(evaluator.result_shapes());
   int64_t bytes = 0;
   if (__builtin_add_overflow(arguments, results, &bytes) ||
@@ -212,7 +212,7 @@ absl::StatusOr<ResultSets> EvaluateOnFakeArguments(const Module& module, const E
   options.num_partitions = partitions != nullptr ? partitions->PartitionsOf(module) : module.header().num_partitions;
   const PartitionTracker::Division* const division = partitions != nullptr ? partitions->division() : nullptr;
   DiagnosticSink sink;
-  const std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(module, options, &sink);
+  const std::unique_ptr<Engine> evaluator = PrepareEngine(EngineKind::kExact, module, options, &sink);
   if (evaluator == nullptr) return absl::FailedPreconditionError(FirstError(sink));
   if (absl::Status status = CheckBytes(*evaluator, options.limits); !status.ok()) return status;
   std::chrono::steady_clock::time_point start;

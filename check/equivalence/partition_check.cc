@@ -11,7 +11,7 @@
 #include "check/arguments/argument_generator.h"
 #include "check/comparison/value_comparison.h"
 #include "check/equivalence/equivalence_check.h"
-#include "interp/exact/evaluator.h"
+#include "interp/program/engine_table.h"
 #include "ir/core/diagnostic.h"
 #include "ir/core/first_error.h"
 #include "ir/core/saturating.h"
@@ -56,19 +56,19 @@ double EpsilonOfSums(const Module& whole, ElementType type) {
   return epsilon;
 }
 
-absl::StatusOr<std::unique_ptr<Evaluator>> PrepareRun(const Module& module, int64_t partitions,
-                                                      const PartitionCheckOptions& run) {
+absl::StatusOr<std::unique_ptr<Engine>> PrepareRun(const Module& module, int64_t partitions,
+                                                   const PartitionCheckOptions& run) {
   EvaluatorOptions options;
   options.num_threads = run.num_threads;
   options.limits = run.limits;
   options.num_partitions = partitions;
   DiagnosticSink sink;
-  std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(module, options, &sink);
+  std::unique_ptr<Engine> evaluator = PrepareEngine(EngineKind::kExact, module, options, &sink);
   if (evaluator == nullptr) return absl::FailedPreconditionError(FirstErrorOf(sink));
   return evaluator;
 }
 
-absl::StatusOr<std::vector<Literal>> RunOn(Evaluator* evaluator, absl::Span<const Literal> arguments) {
+absl::StatusOr<std::vector<Literal>> RunOn(Engine* evaluator, absl::Span<const Literal> arguments) {
   DiagnosticSink sink;
   std::optional<std::vector<Literal>> results = evaluator->Run(arguments, &sink);
   if (!results) return absl::FailedPreconditionError(FirstErrorOf(sink));
@@ -139,7 +139,7 @@ absl::StatusOr<PartitionCheck> PartitionCheck::Prepare(const Module& whole, int6
   if (!result.ok()) return result.status();
   check.parameters_ = *std::move(parameters);
   check.result_ = *std::move(result);
-  absl::StatusOr<std::unique_ptr<Evaluator>> evaluator = PrepareRun(whole, 1, options);
+  absl::StatusOr<std::unique_ptr<Engine>> evaluator = PrepareRun(whole, 1, options);
   if (!evaluator.ok()) return evaluator.status();
   GeneratorOptions generator;
   generator.num_threads = options.num_threads;
@@ -157,8 +157,7 @@ absl::Status PartitionCheck::Compare(const Module& partitioned, PaddingFill fill
   // A program of one device has further instructions, to find its parts.
   PartitionCheckOptions options = options_;
   options.limits.max_steps = SaturatingMultiply(options.limits.max_steps, kPartitionedSteps);
-  const absl::StatusOr<std::unique_ptr<Evaluator>> evaluator =
-      PrepareRun(partitioned, parameters_.partitions(), options);
+  const absl::StatusOr<std::unique_ptr<Engine>> evaluator = PrepareRun(partitioned, parameters_.partitions(), options);
   if (!evaluator.ok()) return evaluator.status();
   if (absl::Status status = parameters_.CheckPartShapes((*evaluator)->argument_shapes(), "argument"); !status.ok()) {
     return status;

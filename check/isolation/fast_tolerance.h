@@ -11,7 +11,6 @@
 #include "check/comparison/value_comparison.h"
 #include "check/isolation/instruction_runner.h"
 #include "interp/compiled/loops/group_planner.h"
-#include "interp/exact/evaluator.h"
 #include "ir/graph/module.h"
 #include "ir/ops/opcode.h"
 #include "ir/types/literal.h"

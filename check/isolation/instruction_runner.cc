@@ -161,7 +161,7 @@ absl::StatusOr<InstructionRunner::Prepared> InstructionRunner::Prepare(Instructi
   Prepared prepared;
   prepared.part = std::make_unique<query::Part>(query::ExtractPart(instruction, [](Instruction) { return true; }));
   DiagnosticSink sink;
-  prepared.engine = Engine::Prepare(engine_, prepared.part->module, options_, &sink);
+  prepared.engine = PrepareEngine(engine_, prepared.part->module, options_, &sink);
   if (prepared.engine == nullptr) return FailureOf(sink);
   for (const Instruction input : prepared.part->inputs) {
     size_t first = 0;
@@ -208,7 +208,7 @@ absl::StatusOr<std::vector<Literal>> InstructionRunner::RunPart(const query::Par
   DiagnosticSink sink;
   std::unique_ptr<Engine> once;
   std::unique_ptr<Engine>& prepared = engine != nullptr ? *engine : once;
-  if (prepared == nullptr) prepared = Engine::Prepare(engine_, part.module, options_, &sink);
+  if (prepared == nullptr) prepared = PrepareEngine(engine_, part.module, options_, &sink);
   if (prepared == nullptr) return FailureOf(sink);
   std::optional<std::vector<Literal>> results = prepared->Run(inputs, &sink);
   if (!results) return FailureOf(sink);

@@ -186,11 +186,7 @@ bool IsolationBudget::Admits(const Module& part) {
 
 namespace {
 
-// The engine that runs the instructions one by one, and its options.
-EngineKind OtherEngine(EngineKind engine) {
-  return engine == EngineKind::kExact ? EngineKind::kReference : EngineKind::kExact;
-}
-
+// Of the engine that runs the instructions one by one.
 EvaluatorOptions OtherOptions(EngineKind engine, const EvaluatorOptions& options) {
   return engine == EngineKind::kFast ? WithSingleLoops(options) : options;
 }
@@ -201,7 +197,7 @@ EngineIsolation::EngineIsolation(const Module& module, EngineKind engine, const 
     : module_(module),
       engine_(engine),
       options_(options),
-      runner_(module, OtherEngine(engine), OtherOptions(engine, options.run)),
+      runner_(module, RowOf(engine).compared_with, OtherOptions(engine, options.run)),
       fast_tolerance_(module, options.run),
       tally_(module),
       budget_(options),

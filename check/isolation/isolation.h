@@ -22,9 +22,8 @@
 #include "check/equivalence/equivalence_check.h"
 #include "check/isolation/fast_tolerance.h"
 #include "check/isolation/instruction_runner.h"
-#include "interp/exact/evaluator.h"
 #include "interp/interface/execution_observer.h"
-#include "interp/program/engine.h"
+#include "interp/program/engine_table.h"
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"
 

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "check/isolation/isolation.h"
 #include "check/isolation/recorded_values.h"
-#include "interp/program/engine.h"
+#include "interp/program/engine_table.h"
 #include "ir/graph/module.h"
 
 namespace hlokit::interp {

@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "interp/custom_calls/custom_calls.h"
 #include "interp/custom_calls/matrix_calls.h"
+#include "interp/interface/custom_call_registry.h"
 
 namespace hlokit::interp {
 

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/custom_calls/custom_calls.h"
+#include "interp/interface/custom_call_registry.h"
 #include "ir/graph/module_fwd.h"
 
 namespace hlokit::interp {

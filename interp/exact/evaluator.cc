@@ -15,6 +15,7 @@
 #include "interp/exact/machine/current_step.h"
 #include "interp/exact/machine/run_context.h"
 #include "interp/exact/original_observer.h"
+#include "interp/processes/world.h"
 #include "interp/processor/thread_pool.h"
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
@@ -184,24 +185,16 @@ const Module& Evaluator::program_module() const {
   return state_->sized != nullptr ? state_->sized->module() : *state_->module;
 }
 
-int64_t Evaluator::num_devices() const { return state_->options.num_replicas * state_->options.num_partitions; }
-int64_t Evaluator::first_device() const {
+DeviceRange Evaluator::devices() const {
+  const int64_t all = state_->options.num_replicas * state_->options.num_partitions;
   World* const world = state_->options.world;
-  return world == nullptr ? 0 : world->FirstDevice(num_devices(), world->rank());
-}
-int64_t Evaluator::num_local_devices() const {
-  World* const world = state_->options.world;
-  return world == nullptr ? num_devices() : world->FirstDevice(num_devices(), world->rank() + 1) - first_device();
+  if (world == nullptr) return {all, 0, all};
+  const int64_t first = world->FirstDevice(all, world->rank());
+  return {all, first, world->FirstDevice(all, world->rank() + 1) - first};
 }
 
 std::string Evaluator::PlanText(const std::function<std::string(InstructionId)>& describe) const {
   return state_->inner != nullptr ? state_->inner->PlanText(describe) : ProgramText(*state_->program, describe);
-}
-
-std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
-  std::vector<const Literal*> pointers;
-  for (const Literal& argument : arguments) pointers.push_back(&argument);
-  return RunPointers(pointers, sink);
 }
 
 // Returns the results as literals. A result that was computed in a literal is that; one in the memory of a donated
@@ -278,7 +271,7 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
                                                            DiagnosticSink* sink, DonatedArguments* donation) {
   State& state = *state_;
   const size_t each = argument_shapes_.size();
-  const size_t devices = static_cast<size_t>(num_local_devices());
+  const size_t devices = static_cast<size_t>(this->devices().count);
   if (arguments.size() != each * devices) {
     sink->Error(
         DiagnosticKind::kEvaluation, {},

@@ -10,18 +10,18 @@
 #include <optional>
 #include <vector>
 
-#include "interp/custom_calls/custom_calls.h"
+#include "interp/interface/custom_call_registry.h"
 #include "interp/interface/execution_observer.h"
 #include "interp/interface/host_io.h"
 #include "interp/interface/limits.h"
 #include "interp/interface/mixed_precision.h"
-#include "interp/processes/world.h"
 #include "ir/graph/literal_fill.h"
 #include "ir/types/literal.h"
 
 namespace hlokit::interp {
 
 class KernelProvider;  // of an engine: interp/exact/builder
+class World;           // interp/processes
 
 struct EvaluatorOptions {
   // Values of constants whose text is elided ("{...}"); unset: they are errors.

@@ -13,10 +13,9 @@ namespace hlokit::interp {
 
 absl::StatusOr<PartitionedProgram> PartitionProgram(const Module& whole, const EvaluatorOptions& options,
                                                     DiagnosticSink* warnings) {
-  const int64_t partitions = options.num_partitions;
-  PartitionedProgram program{std::make_unique<Module>(whole.Clone()), {}, {}};
+  PartitionedProgram program{std::make_unique<Module>(whole.Clone()), {}};
   Module& module = *program.module;
-  module.header().num_partitions = partitions;
+  module.header().num_partitions = options.num_partitions;
   // Replicas that the options add communicate among themselves only.
   if (options.num_replicas > 1) module.header().replica_count = options.num_replicas;
   if (options.fill_elided) {
@@ -24,16 +23,21 @@ absl::StatusOr<PartitionedProgram> PartitionProgram(const Module& whole, const E
     const absl::Status filled = FillElidedConstants(*options.fill_elided, options.limits.max_bytes, &seed, &module);
     if (!filled.ok()) return filled;
   }
-  if (absl::Status status = RunPasses("spmd-propagation", warnings, &module); !status.ok()) return status;
-  absl::StatusOr<ShardedArrays> parameters = ShardedArrays::OfParameters(module, partitions);
-  if (!parameters.ok()) return parameters.status();
-  absl::StatusOr<ShardedArrays> result = ShardedArrays::OfResult(module, partitions);
-  if (!result.ok()) return result.status();
-  program.parameters = *std::move(parameters);
-  program.result = *std::move(result);
-  const absl::Status status = RunPasses(StrCat("spmd-partitioner{partitions=", partitions, "}"), warnings, &module);
+  const absl::Status status = PartitionInPlace(options.num_partitions, warnings, &module, &program.arrays);
   if (!status.ok()) return status;
   return program;
+}
+
+absl::Status PartitionInPlace(int64_t partitions, DiagnosticSink* warnings, Module* module, ArrayDivision* arrays) {
+  if (absl::Status status = RunPasses("spmd-propagation", warnings, module); !status.ok()) return status;
+  if (arrays != nullptr) {
+    absl::StatusOr<ShardedArrays> parameters = ShardedArrays::OfParameters(*module, partitions);
+    if (!parameters.ok()) return parameters.status();
+    absl::StatusOr<ShardedArrays> result = ShardedArrays::OfResult(*module, partitions);
+    if (!result.ok()) return result.status();
+    *arrays = {*std::move(parameters), *std::move(result)};
+  }
+  return RunPasses(StrCat("spmd-partitioner{partitions=", partitions, "}"), warnings, module);
 }
 
 void ReportPartitionError(const Module& whole, const absl::Status& status, std::string hint, DiagnosticSink* sink) {

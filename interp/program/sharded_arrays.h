@@ -78,6 +78,11 @@ class ShardedArrays {
   std::vector<Leaf> leaves_;
 };
 
+// The arrays that go into a program and those that come out of it.
+struct ArrayDivision {
+  ShardedArrays parameters, result;
+};
+
 }  // namespace hlokit::interp
 
 #endif  // HLOKIT_INTERP_PROGRAM_SHARDED_ARRAYS_H_

@@ -24,12 +24,12 @@ Literal ToLiteral(const Array& array, Shape shape) {
 // when all its devices have arrived.
 class Devices {
  public:
-  Devices(Run& run, Computation entry, absl::Span<const Literal> arguments, size_t each) : run_(run) {
+  Devices(Run& run, Computation entry, absl::Span<const Literal* const> arguments, size_t each) : run_(run) {
     const int64_t count = run.options.num_replicas * run.options.num_partitions;
     for (int64_t d = 0; d < count; ++d) {
       SlotValue leaves;
-      for (const Literal& literal : arguments.subspan(static_cast<size_t>(d) * each, each)) {
-        leaves.push_back(std::make_shared<Array>(literal.shape(), literal.data()));
+      for (const Literal* literal : arguments.subspan(static_cast<size_t>(d) * each, each)) {
+        leaves.push_back(std::make_shared<Array>(literal->shape(), literal->data()));
       }
       devices_.push_back({d / run.options.num_partitions, d % run.options.num_partitions});
       run.device = &devices_.back();
@@ -172,10 +172,9 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const interp
   return program.inner != nullptr ? std::move(evaluator) : nullptr;
 }
 
-std::optional<std::vector<Literal>> Evaluator::RunSized(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
-  std::vector<const Literal*> pointers;
-  for (const Literal& argument : arguments) pointers.push_back(&argument);
-  const absl::StatusOr<std::vector<Literal>> sized = program_->sized->Arguments(pointers, options_.limits.max_bytes);
+std::optional<std::vector<Literal>> Evaluator::RunSized(absl::Span<const Literal* const> arguments,
+                                                        DiagnosticSink* sink) {
+  const absl::StatusOr<std::vector<Literal>> sized = program_->sized->Arguments(arguments, options_.limits.max_bytes);
   if (!sized.ok()) {
     sink->Error(DiagnosticKind::kEvaluation, {}, std::string(sized.status().message()));
     return std::nullopt;
@@ -186,7 +185,15 @@ std::optional<std::vector<Literal>> Evaluator::RunSized(absl::Span<const Literal
   return program_->sized->Results(*std::move(results));
 }
 
-std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
+std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Literal* const> arguments,
+                                                           DiagnosticSink* sink, interp::DonatedArguments* donation) {
+  std::optional<std::vector<Literal>> results = RunDevices(arguments, sink);
+  if (results && donation != nullptr) donation->aliased_argument.assign(results->size(), -1);
+  return results;
+}
+
+std::optional<std::vector<Literal>> Evaluator::RunDevices(absl::Span<const Literal* const> arguments,
+                                                          DiagnosticSink* sink) {
   const size_t each = argument_shapes_.size(), devices = static_cast<size_t>(num_devices());
   if (arguments.size() != each * devices) {
     sink->Error(DiagnosticKind::kEvaluation, {},
@@ -196,14 +203,14 @@ std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arg
   }
   if (program_->inner != nullptr) return RunSized(arguments, sink);
   for (size_t i = 0; i < arguments.size(); ++i) {
-    if (SameShape(arguments[i].shape(), argument_shapes_[i % each], /*ignore_layout=*/true)) continue;
+    if (SameShape(arguments[i]->shape(), argument_shapes_[i % each], /*ignore_layout=*/true)) continue;
     sink->Error(DiagnosticKind::kEvaluation, {},
-                StrCat("argument ", i, " has shape ", ToString(arguments[i].shape(), false), ", expected ",
+                StrCat("argument ", i, " has shape ", ToString(arguments[i]->shape(), false), ", expected ",
                        ToString(argument_shapes_[i % each], false)));
     return std::nullopt;
   }
   reference::Run run(program_.get(), options_, sink);
-  for (const Literal& argument : arguments) run.memory.max -= static_cast<int64_t>(argument.size_bytes());
+  for (const Literal* argument : arguments) run.memory.max -= static_cast<int64_t>(argument->size_bytes());
   std::optional<std::vector<Literal>> results;
   {
     Devices all(run, program_->module->entry(), arguments, each);

@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "interp/interface/engine.h"
 #include "interp/interface/evaluator_options.h"
 #include "ir/core/diagnostic.h"
 #include "ir/graph/module.h"
@@ -24,36 +25,38 @@ namespace hlokit::reference {
 
 struct PreparedProgram;
 
-class Evaluator {
+class Evaluator : public interp::Engine {
  public:
   // Prepares a module. Returns null if it cannot be evaluated, with errors in the sink. The module should be verified
   // and must outlive the evaluator unchanged. Ignores `options.num_threads`.
   static std::unique_ptr<Evaluator> Prepare(const Module& module, const interp::EvaluatorOptions& options,
                                             DiagnosticSink* sink);
-  ~Evaluator();
-  Evaluator(const Evaluator&) = delete;
-  Evaluator& operator=(const Evaluator&) = delete;
+  ~Evaluator() override;
 
-  // Leaves of the entry's parameters and of its root.
-  const std::vector<Shape>& argument_shapes() const { return argument_shapes_; }
-  const std::vector<Shape>& result_shapes() const { return result_shapes_; }
-  int64_t num_devices() const { return options_.num_replicas * options_.num_partitions; }
-
-  // Runs the module on the arguments of each device in turn; results have the same order. Returns nullopt after an
-  // error.
-  std::optional<std::vector<Literal>> Run(absl::Span<const Literal> arguments, DiagnosticSink* sink);
+  const std::vector<Shape>& argument_shapes() const override { return argument_shapes_; }
+  const std::vector<Shape>& result_shapes() const override { return result_shapes_; }
+  // All run in this process.
+  interp::DeviceRange devices() const override {
+    const int64_t all = options_.num_replicas * options_.num_partitions;
+    return {all, 0, all};
+  }
+  using Engine::RunPointers;
+  // Takes no donations.
+  std::optional<std::vector<Literal>> RunPointers(absl::Span<const Literal* const> arguments, DiagnosticSink* sink,
+                                                  interp::DonatedArguments* donation) override;
 
   // Evaluates one instruction on these leaves of its operands. Not for control flow, collectives, constants and
   // instructions with side effects.
   absl::StatusOr<std::vector<Literal>> EvaluateOne(Instruction instruction, absl::Span<const Literal> operands);
   static bool CanEvaluateOne(Instruction instruction);
 
-  const interp::RunStatistics& statistics() const { return statistics_; }
+  const interp::RunStatistics& statistics() const override { return statistics_; }
 
  private:
   Evaluator();
   // For programs with dynamic dimensions.
-  std::optional<std::vector<Literal>> RunSized(absl::Span<const Literal> arguments, DiagnosticSink* sink);
+  std::optional<std::vector<Literal>> RunSized(absl::Span<const Literal* const> arguments, DiagnosticSink* sink);
+  std::optional<std::vector<Literal>> RunDevices(absl::Span<const Literal* const> arguments, DiagnosticSink* sink);
 
   interp::EvaluatorOptions options_;
   std::unique_ptr<PreparedProgram> program_;

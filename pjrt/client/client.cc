@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "interp/compiled/code/code_store.h"
 #include "interp/processor/instruction_set.h"
 #include "ir/core/str_cat.h"
 #include "pjrt/client/profiler.h"
@@ -111,7 +110,6 @@ absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& co
   options.keep_lowered = !client->topology->device.starts_with("cpu");
   SetProfiledDevice(client->topology->device);
   options.engine = interp::EngineKindOf(config.engine).value_or(interp::EngineKind::kExact);
-  if (options.engine == interp::EngineKind::kFast) interp::compiled::UseCodeStoreOfEnvironment();
   options.evaluator.num_threads = static_cast<int>(std::min<int64_t>(config.num_threads, 1024));
   if (config.max_bytes > 0) options.evaluator.limits.max_bytes = config.max_bytes;
   options.evaluator.limits.max_bytes_flag = "option max_bytes";

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "interp/exact/evaluator.h"
+#include "interp/interface/evaluator_options.h"
+#include "interp/program/engine_table.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "pjrt/values/arguments.h"
@@ -85,7 +86,8 @@ absl::StatusOr<ClientConfig> ReadClientConfig(absl::Span<const PJRT_NamedValue> 
     if (!text.ok()) return text.status();
     if (absl::Status status = SetOption(*option, name, *text, &config); !status.ok()) return status;
   }
-  if (config.engine != "exact" && config.engine != "fast") {
+  const std::optional<interp::EngineKind> engine = interp::EngineKindOf(config.engine);
+  if (!engine || !interp::RowOf(*engine).is_for_frameworks) {
     return absl::InvalidArgumentError(StrCat("engine: expected exact or fast, found `", config.engine, "`"));
   }
   if (config.num_devices > interp::EvaluatorOptions::kMaxDevices) {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
-#include "interp/exact/evaluator.h"
+#include "interp/interface/evaluator_options.h"
 #include "ir/core/hashing.h"
 #include "ir/core/str_cat.h"
 #include "ir/digest/digest.h"

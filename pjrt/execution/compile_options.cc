@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "interp/exact/evaluator.h"
+#include "interp/interface/evaluator_options.h"
 #include "ir/core/str_cat.h"
 #include "parser/proto/xla.pb.h"
 #include "pjrt/execution/program.h"

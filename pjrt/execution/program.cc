@@ -6,7 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "interp/exact/evaluator.h"
+#include "interp/interface/evaluator_options.h"
+#include "interp/program/partitioned_program.h"
 #include "ir/core/str_cat.h"
 #include "ir/digest/digest.h"
 #include "ir/digest/fingerprint.h"
@@ -18,8 +19,6 @@
 #include "parser/proto/serialize.h"
 #include "parser/proto/sharding_proto.h"
 #include "parser/proto/xla.pb.h"
-#include "passes/sharding/partition/spmd_partitioner.h"
-#include "passes/sharding/propagation.h"
 #include "pjrt/client/topology.h"
 #include "pjrt/execution/memory_kinds.h"
 #include "pjrt/values/host_array.h"
@@ -79,13 +78,15 @@ absl::Status Partition(const CompileOptions& options, Module* module) {
   module->header().num_partitions = options.num_partitions;
   if (options.num_replicas == 1 && options.num_partitions == 1) DropAbsentDevices(module);
   if (options.num_partitions == 1 || !options.use_spmd_partitioning) return absl::OkStatus();
-  sharding::PropagationOptions propagation;
-  propagation.is_spmd = true;
-  propagation.to_output = options.propagate_to_outputs;
-  propagation.to_parameters = options.propagate_to_parameters;
-  absl::Status status = sharding::PropagateShardings(*module, propagation, nullptr).status();
-  if (!status.ok()) return status;
-  return spmd::PartitionModule(*module, {.partitions = options.num_partitions}).status();
+  // The options say it, whatever the text has.
+  const auto list_of = [module](const std::vector<bool>& allowed) {
+    const std::vector<int64_t> values(allowed.begin(), allowed.end());
+    return allowed.empty() ? ListId() : module->context().lists.Intern(values);
+  };
+  ModuleHeader& header = module->header();
+  header.allow_spmd_sharding_propagation_to_output = list_of(options.propagate_to_outputs);
+  header.allow_spmd_sharding_propagation_to_parameters = list_of(options.propagate_to_parameters);
+  return interp::PartitionInPlace(options.num_partitions, /*warnings=*/nullptr, module, /*arrays=*/nullptr);
 }
 
 // Appends the leaves of a shape as values.

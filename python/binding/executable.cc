@@ -5,13 +5,10 @@
 #include <cstring>
 #include <utility>
 
-#include "interp/compiled/code/code_store.h"
-#include "interp/compiled/explanation.h"
 #include "interp/observers/nonfinite_check.h"
 #include "interp/observers/value_trace.h"
 #include "ir/core/str_cat.h"
 #include "ir/types/sized_shape.h"
-#include "ir/verify/verifier.h"
 #include "passes/simplify/dynamic/dynamic_padder.h"
 #include "python/binding/regex.h"
 
@@ -177,7 +174,7 @@ class Executable::PythonValues : public interp::ExecutionObserver {
 
 Executable::Executable(const ModulePtr& state, ExecutableOptions options) : options_(std::move(options)) {
   if (!interp::EngineKindOf(options_.engine)) {
-    throw py::value_error(StrCat("engine: \"", options_.engine, "\" is none of exact, fast and reference"));
+    throw py::value_error(interp::UnknownEngineMessage(options_.engine));
   }
   if (options_.results != "numpy" && options_.results != "array") {
     throw py::value_error(StrCat("results: \"", options_.results, "\" is none of numpy and array"));
@@ -196,12 +193,14 @@ Executable::Executable(const ModulePtr& state, ExecutableOptions options) : opti
                        options_.max_seconds.value_or(0) >= 0;
   if (!bounded) throw py::value_error("max_bytes, max_seconds and max_steps are not negative");
   const bool watches = options_.debug_nans || options_.print_values || !options_.on_value.is_none();
-  if ((watches || options_.profile) && options_.engine == "reference") {
-    throw py::value_error("debug_nans, print_values, on_value and profile are not for engine=\"reference\"");
+  const bool is_observable = interp::RowOf(*interp::EngineKindOf(options_.engine)).is_observable;
+  if ((watches || options_.profile) && !is_observable) {
+    throw py::value_error(
+        StrCat("debug_nans, print_values, on_value and profile are not for engine=\"", options_.engine, "\""));
   }
   if (options_.on_value_match && options_.on_value.is_none()) throw py::value_error("on_value_match requires on_value");
   // The plain evaluator and results of dynamic shapes add shapes to the context, and observers read names in it.
-  exclusive_ = watches || options_.profile || options_.engine == "reference" || HasDynamicArrays(state->complete());
+  exclusive_ = watches || options_.profile || !is_observable || HasDynamicArrays(state->complete());
   Prepare(state);
 }
 
@@ -225,32 +224,33 @@ void Executable::Prepare(const ModulePtr& state) {
   options.cancel = &cancel_;
   options.progress = [this](const interp::RunProgress& progress) { OnProgress(progress); };
   DiagnosticSink sink;
+  const interp::CompileOptions compile = compile_options();
+  absl::StatusOr<interp::LoweredProgram> lowered;
   {
     const WorkScope work(state, "preparing a program");
-    VerifyModule(*whole_->work_module(), {}, &sink);
-    if (!sink.has_errors()) Partition(options, &sink);
-    if (!sink.has_errors()) RunPasses(options, &sink);
+    lowered = interp::Lower(*whole_->work_module(), compile, options, &sink);
+  }
+  if (lowered.ok() && lowered->owned != nullptr) {
+    program_ = std::make_shared<ModuleState>(std::move(lowered->owned), whole_->source(), whole_->use());
   }
   whole_->Freeze();
   program_->Freeze();
-  if (sink.has_errors()) ThrowErrors(sink);
-  SetShapes();
+  if (!lowered.ok()) ThrowErrors(sink);
+  SetShapes(lowered->division.has_value());
   SetObservation(&options);
   {
     const WorkScope work(state, "preparing a program");
-    const interp::EngineKind kind = *interp::EngineKindOf(options_.engine);
-    if (kind == interp::EngineKind::kFast) interp::compiled::UseCodeStoreOfEnvironment();
-    engine_ = interp::Engine::Prepare(kind, *program_->work_module(), options, &sink);
+    executable_ = interp::Compile(*std::move(lowered), compile, options, &sink);
   }
-  if (engine_ == nullptr) ThrowErrors(sink);
+  if (executable_ == nullptr) ThrowErrors(sink);
   Warn(sink);
 }
 
 // Runs look at the shapes, which do not move, and not at the module: other threads may add to its context meanwhile.
-void Executable::SetShapes() {
+void Executable::SetShapes(bool is_partitioned) {
   const Computation entry = whole_->read().entry();
   for (int64_t i = 0; i < entry.parameter_count(); ++i) parameter_shapes_.push_back(entry.parameter(i).shape());
-  const bool parts = !is_partitioned() || options_.by_device;
+  const bool parts = !is_partitioned || options_.by_device;
   context_ = program_->read().shared_context();
   result_shape_ = (parts ? program_ : whole_)->read().entry().root().shape();
 }
@@ -259,29 +259,14 @@ void Executable::SetShapes() {
 interp::CompileOptions Executable::compile_options() const {
   interp::CompileOptions compile;
   compile.engine = *interp::EngineKindOf(options_.engine);
+  compile.verification = interp::Verification::kVerify;
+  compile.results_by_device = options_.by_device;
   compile.passes = options_.passes;
   compile.passes_flag = "passes";
   compile.shows_instructions = options_.debug_nans || options_.print_values || !options_.on_value.is_none();
   compile.partition_hint =
       "run it with partitions=1; if it is partitioned, remove its shardings with the pass sharding-remover";
   return compile;
-}
-
-void Executable::Partition(const interp::EvaluatorOptions& options, DiagnosticSink* sink) {
-  std::optional<interp::PartitionedProgram> program;
-  interp::PartitionIfWhole(*whole_->work_module(), compile_options(), options, sink, &program);
-  if (!program) return;
-  program_ = std::make_shared<ModuleState>(std::move(program->module), whole_->source(), whole_->use());
-  parameters_ = std::move(program->parameters);
-  result_ = std::move(program->result);
-  whole_shapes_ = parameters_->whole_shapes();
-}
-
-void Executable::RunPasses(const interp::EvaluatorOptions& options, DiagnosticSink* sink) {
-  std::unique_ptr<Module> after;
-  interp::ApplyPasses(*program_->work_module(), compile_options(), options, sink, &after);
-  if (after == nullptr) return;
-  program_ = std::make_shared<ModuleState>(std::move(after), whole_->source(), whole_->use());
 }
 
 std::vector<bool> Executable::Matches(const std::string& pattern) const {
@@ -339,8 +324,7 @@ py::object Executable::Call(const py::args& arguments) {
   if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
   if (!results) ThrowErrors(sink);
   Warn(sink);
-  const bool parts = !is_partitioned() || options_.by_device;
-  const size_t devices = parts ? static_cast<size_t>(engine_->num_devices()) : 1;
+  const size_t devices = static_cast<size_t>(executable_->result_devices());
   const size_t count = results->size() / devices;
   py::list all;
   for (size_t d = 0; d < devices; ++d) {
@@ -383,18 +367,8 @@ std::optional<std::vector<Literal>> Executable::Run(std::vector<Literal> argumen
     } else {
       release.emplace();
     }
-    if (is_partitioned()) arguments = parameters_->Divide(arguments, interp::PaddingFill::kZero);
-    results = engine_->Run(arguments, sink);
+    results = executable_->Run(arguments, sink);
     if (out) out->Flush();
-    if (results && is_partitioned() && !options_.by_device) {
-      absl::StatusOr<std::vector<Literal>> whole = result_->Assemble(*results, "result");
-      if (whole.ok()) {
-        results = *std::move(whole);
-      } else {
-        sink->Error(DiagnosticKind::kSharding, {}, std::string(whole.status().message()));
-        results.reset();
-      }
-    }
   }
   if (relay_ != nullptr) relay_->set_run(nullptr);
   return results;
@@ -408,9 +382,9 @@ py::tuple Executable::argument_shapes() const {
 }
 
 std::string Executable::ExplainEngine() const {
-  if (engine_->compiled() == nullptr) throw py::value_error("the Executable was made without engine=\"fast\"");
-  const interp::Evaluator& evaluator = *engine_->exact();
-  return interp::compiled::Explain(evaluator.program_module(), *engine_->compiled(), evaluator.planned_memory());
+  const interp::CodeInspection* const code = executable_->engine().code();
+  if (code == nullptr) throw py::value_error("the Executable was made without engine=\"fast\"");
+  return code->Explain();
 }
 
 py::dict Executable::Profile() const {

@@ -16,8 +16,6 @@
 #include "interp/observers/instruction_profiler.h"
 #include "interp/observers/observer_list.h"
 #include "interp/program/compile.h"
-#include "interp/program/engine.h"
-#include "interp/program/partitioned_program.h"
 #include "python/binding/handles.h"
 #include "python/binding/values.h"
 
@@ -52,11 +50,11 @@ class Executable {
   // Takes the arguments of one device, or of each device a list.
   pybind11::object Call(const pybind11::args& arguments);
 
-  const interp::RunStatistics& statistics() const { return engine_->statistics(); }
+  const interp::RunStatistics& statistics() const { return executable_->statistics(); }
   pybind11::tuple argument_shapes() const;
   // The program of one device, which does not change.
   const ModulePtr& program() const { return program_; }
-  bool is_partitioned() const { return parameters_.has_value(); }
+  bool is_partitioned() const { return executable_->division() != nullptr; }
   // Times of the last run, as hlo-run --profile-json has them. Throws ValueError if there was no `profile`.
   pybind11::dict Profile() const;
   // What runs each instruction, as hlo-run --explain-engine prints it. Throws ValueError with another engine than fast.
@@ -72,10 +70,7 @@ class Executable {
   void Warn(const DiagnosticSink& sink) const;
   void Prepare(const ModulePtr& state);
   interp::CompileOptions compile_options() const;
-  // Report errors and warnings to the sink.
-  void Partition(const interp::EvaluatorOptions& options, DiagnosticSink* sink);
-  void RunPasses(const interp::EvaluatorOptions& options, DiagnosticSink* sink);
-  void SetShapes();
+  void SetShapes(bool is_partitioned);
   void SetObservation(interp::EvaluatorOptions* options);
   std::vector<bool> Matches(const std::string& pattern) const;
   // Calls Python during a run: signals, progress.
@@ -86,14 +81,11 @@ class Executable {
               pybind11::list* keep) const;
   pybind11::object Result(Shape shape, std::vector<Literal>* leaves, size_t* next) const;
 
-  const std::vector<Shape>& leaf_shapes() const { return whole_shapes_ ? *whole_shapes_ : engine_->argument_shapes(); }
-  size_t argument_devices() const { return is_partitioned() ? 1 : static_cast<size_t>(engine_->num_devices()); }
+  const std::vector<Shape>& leaf_shapes() const { return executable_->argument_shapes(); }
+  size_t argument_devices() const { return static_cast<size_t>(executable_->argument_devices()); }
 
   ExecutableOptions options_;
   ModulePtr whole_, program_;  // the same unless it was partitioned, or changed by passes, first
-  // Of a program that was partitioned first.
-  std::optional<interp::ShardedArrays> parameters_, result_;
-  std::optional<std::vector<Shape>> whole_shapes_;
   std::shared_ptr<Context> context_;
   std::vector<Shape> parameter_shapes_;
   Shape result_shape_;
@@ -106,7 +98,7 @@ class Executable {
   std::unique_ptr<interp::InstructionProfiler> profiler_;
   std::vector<bool> printed_, watched_;  // by instruction
   std::unique_ptr<Relay> relay_;
-  std::unique_ptr<interp::Engine> engine_;
+  std::unique_ptr<interp::Executable> executable_;
 };
 
 }  // namespace hlokit::python

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "interp/compiled/code/code_store.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/printer.h"
 #include "passes/core/pipeline.h"
@@ -58,13 +57,12 @@ TracerPtr NewSession(int devices, const std::string& pipeline, bool debug, bool 
     throw py::value_error("a session has 1 to 1024 devices, and at least one replica");
   }
   const std::optional<interp::EngineKind> kind = interp::EngineKindOf(engine);
-  if (!kind) throw py::value_error(StrCat("engine: \"", engine, "\" is none of exact, fast and reference"));
+  if (!kind) throw py::value_error(interp::UnknownEngineMessage(engine));
   if (num_threads < 0 || num_threads > 1024) throw py::value_error("num_threads: expected 0 to 1024");
   if (absl::StatusOr<Pipeline> parsed = Pipeline::Parse(pipeline); !parsed.ok()) {
     throw py::value_error(StrCat("pipeline: ", std::string(parsed.status().message())));
   }
   options.client.engine = *kind;
-  if (*kind == interp::EngineKind::kFast) interp::compiled::UseCodeStoreOfEnvironment();
   options.client.evaluator.num_threads = num_threads;
   if (pipeline != "default") options.client.pipeline = pipeline;  // that of the engine
   options.client.keep_lowered = true;

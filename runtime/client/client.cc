@@ -67,6 +67,15 @@ std::shared_ptr<Rendezvous> Client::RendezvousOf(const std::vector<int>& devices
   return found;
 }
 
+interp::CompileOptions ClientOptions::compile_options() const {
+  interp::CompileOptions compile;
+  compile.engine = engine;
+  compile.verification = interp::Verification::kVerify;
+  compile.partition = false;
+  compile.passes = PipelineText();
+  return compile;
+}
+
 absl::Status Client::Optimize(Module& module) const {
   return interp::RunPasses(options_.PipelineText(), nullptr, &module);
 }
@@ -78,19 +87,23 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Modu
   const TraceMe trace("PjRtComputationClient::Compile");
   metrics_->Add("CreateCompileHandles");
   auto executable = std::make_shared<Executable>();
-  executable->module_ = std::move(module);
   executable->assignment_ = std::move(assignment);
   if (executable->assignment_ && executable->assignment_->devices.size() > 1) {
     executable->rendezvous_ = RendezvousOf(executable->assignment_->devices, /*own=*/host_io != nullptr);
   }
-  if (options_.keep_lowered) executable->set_lowered(std::make_shared<const Module>(executable->module_->Clone()));
+  if (options_.keep_lowered) executable->set_lowered(std::make_shared<const Module>(module->Clone()));
   const int64_t begun = ReadThreadCounters().cpu_ns;
-  DiagnosticSink sink;
-  VerifyModule(*executable->module_, VerifierOptions(), &sink);
-  if (sink.has_errors()) return FirstError(sink, "invalid program", /*is_invalid=*/true);
-  if (absl::Status s = Optimize(*executable->module_); !s.ok()) return s;
   executable->options_ = options_.evaluator;
-  executable->kind_ = options_.engine;
+  executable->compile_ = options_.compile_options();
+  // The devices are those of the program, and limits are those of a run.
+  interp::EvaluatorOptions lowering;
+  lowering.num_replicas = module->header().replica_count;
+  lowering.num_partitions = module->header().num_partitions;
+  DiagnosticSink sink;
+  absl::StatusOr<interp::LoweredProgram> lowered =
+      interp::Lower(std::move(module), executable->compile_, lowering, &sink);
+  if (!lowered.ok()) return lowered.status();
+  executable->pending_ = *std::move(lowered);
   executable->on_prepared_ = options_.on_prepared;
   if (host_io != nullptr) executable->options_.host_io = host_io.get();
   executable->host_io_ = std::move(host_io);
@@ -115,7 +128,7 @@ std::string Client::Serialize(const Executable& executable) const {
 std::shared_ptr<Executable> Client::DeserializeExecutable(SerializedExecutable program) const {
   auto executable = std::make_shared<Executable>();
   executable->options_ = options_.evaluator;
-  executable->kind_ = options_.engine;
+  executable->compile_ = options_.compile_options();
   executable->on_prepared_ = options_.on_prepared;
   executable->stored_ = std::move(program);
   executable->devices_ = devices_.size();
@@ -132,7 +145,7 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::LoadExecutable(std::string_v
   if (sink.has_errors()) return FirstError(sink, "invalid program", /*is_invalid=*/true);
   if (absl::Status status = CheckSignature(**module, parameters, results); !status.ok()) return status;
   std::shared_ptr<Executable> executable = DeserializeExecutable(SerializedExecutable());
-  executable->module_ = *std::move(module);
+  executable->pending_ = interp::LoweredProgram::Of(*std::move(module));
   return executable;
 }
 
@@ -147,33 +160,34 @@ absl::Status Executable::Prepare() {
 }
 
 absl::Status Executable::PrepareLocked() {
-  if (engine_ != nullptr || !status_.ok()) return status_;
-  if (module_ == nullptr) {
+  if (program_ != nullptr || !status_.ok()) return status_;
+  if (pending_.module == nullptr) {
     absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(stored_.text());
     if (!module.ok()) return status_ = module.status();
-    module_ = *std::move(module);
+    pending_ = interp::LoweredProgram::Of(*std::move(module));
     stored_ = SerializedExecutable();
   }
+  const Module& program = *pending_.module;
   const size_t processes = options_.world == nullptr ? 1 : static_cast<size_t>(options_.world->size());
   if (assignment_) {
     options_.world = nullptr;
-    if (assignment_->devices.size() > 1 && (HasCollectives(*module_) || ReadsDeviceIds(*module_))) {
+    if (assignment_->devices.size() > 1 && (HasCollectives(program) || ReadsDeviceIds(program))) {
       collective_ = true;
-      digest_ = Fingerprint(*module_);
+      digest_ = Fingerprint(program);
       options_.num_replicas = assignment_->num_replicas;
       options_.num_partitions = assignment_->num_partitions;
     }
-  } else if (devices_ * processes == 1 || !HasCollectives(*module_)) {
+  } else if (devices_ * processes == 1 || !HasCollectives(program)) {
     options_.world = nullptr;
   } else {
     collective_ = true;
-    digest_ = Fingerprint(*module_);
+    digest_ = Fingerprint(program);
     options_.num_replicas = static_cast<int64_t>(devices_ * processes);
   }
   DiagnosticSink sink;
-  engine_ = interp::Engine::Prepare(kind_, *module_, options_, &sink);
-  if (engine_ == nullptr) status_ = FirstError(sink, "cannot run the program");
-  if (engine_ != nullptr && on_prepared_) on_prepared_(*module_, *engine_);
+  program_ = interp::Compile(std::move(pending_), compile_, options_, &sink);
+  if (program_ == nullptr) status_ = FirstError(sink, "cannot run the program");
+  if (program_ != nullptr && on_prepared_) on_prepared_(program_->module(), program_->engine());
   return status_;
 }
 
@@ -189,7 +203,7 @@ absl::StatusOr<std::shared_ptr<CombinedProgram>> Executable::Combine(absl::Span<
   if (options_.world != nullptr || host_io_ != nullptr) {
     return absl::FailedPreconditionError("devices entered a collective with different programs");
   }
-  return CombinedProgram::Create(programs, kind_, options_);
+  return CombinedProgram::Create(programs, compile_.engine, options_);
 }
 
 std::pair<Rendezvous*, size_t> Executable::RendezvousFor(size_t ordinal, Rendezvous* all) const {
@@ -369,7 +383,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
         const auto start = std::chrono::steady_clock::now();
         std::optional<std::vector<Literal>> computed;
         try {
-          computed = executable->engine_->RunPointers(given, &sink, donation);
+          computed = executable->program_->engine().RunPointers(given, &sink, donation);
         } catch (const std::bad_alloc&) {
           return absl::ResourceExhaustedError("execution failed: out of memory");
         }
@@ -380,7 +394,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
       Rendezvous::Results computed;
       if (executable->collective_) {
         const Rendezvous::Program program = {
-            executable->digest_, executable->module_.get(), run,
+            executable->digest_, &executable->module(), run,
             [&](absl::Span<const Module* const> programs) { return executable->Combine(programs); }};
         arrived = true;
         absl::StatusOr<Rendezvous::Results> values =
@@ -390,7 +404,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
       } else {
         absl::StatusOr<std::vector<Literal>> values = run(arguments->values(), &arguments->donation);
         if (!values.ok()) return fail(values.status());
-        computed = {*std::move(values), executable->module_->shared_context()};
+        computed = {*std::move(values), executable->module().shared_context()};
       }
       if (computed.values.size() != results.size()) return fail(absl::InternalError("unexpected number of results"));
       timed.reset();  // records the time before a reader of a result can see the metrics

@@ -25,8 +25,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "interp/exact/evaluator.h"
-#include "interp/program/engine.h"
+#include "interp/interface/engine.h"
+#include "interp/program/compile.h"
 #include "io/cache/persistent_cache.h"
 #include "io/metrics/metrics.h"
 #include "ir/digest/digest.h"
@@ -54,10 +54,10 @@ struct ClientOptions {
   // Called once for each program that is prepared, on the thread that does it: for reports.
   std::function<void(const Module&, const interp::Engine&)> on_prepared;
 
-  // Returns the pipeline. The fast engine divides programs into loops itself; fusions would divide them for a TPU.
-  std::string PipelineText() const {
-    return pipeline.value_or(engine == interp::EngineKind::kFast ? "cpu" : "default");
-  }
+  // Returns the pipeline.
+  std::string PipelineText() const { return pipeline.value_or(std::string(interp::RowOf(engine).framework_passes)); }
+  // Frameworks partition programs before they compile them.
+  interp::CompileOptions compile_options() const;
 };
 
 // The devices that run a program together, each one partition of one replica.
@@ -85,7 +85,7 @@ class Executable {
   // the program is invalid.
   absl::Status Prepare();
   // Requires: Prepare returned OK. Other programs from Compile are prepared.
-  const Module& module() const { return *module_; }
+  const Module& module() const { return program_ != nullptr ? program_->module() : *pending_.module; }
   // Returns the program before the pipeline; null unless the client keeps it. Devices that share a program share it.
   const std::shared_ptr<const Module>& lowered() const { return lowered_; }
   void set_lowered(std::shared_ptr<const Module> lowered);
@@ -94,10 +94,10 @@ class Executable {
   // Seconds of CPU time that compiling took here; 0 for programs that were loaded.
   double compile_seconds() const { return compile_seconds_; }
   // Shapes of the parameters, and of the elements of the root tuple.
-  const std::vector<Shape>& parameter_shapes() const { return engine_->argument_shapes(); }
-  const std::vector<Shape>& result_shapes() const { return engine_->result_shapes(); }
+  const std::vector<Shape>& parameter_shapes() const { return program_->engine().argument_shapes(); }
+  const std::vector<Shape>& result_shapes() const { return program_->engine().result_shapes(); }
   // Returns the statistics of the last run.
-  const interp::RunStatistics& statistics() const { return engine_->statistics(); }
+  const interp::RunStatistics& statistics() const { return program_->statistics(); }
   // Returns true if runs are expected to take less time than starting another thread's work: earlier ones did, and
   // they do not wait for others.
   bool IsShort() const {
@@ -118,15 +118,15 @@ class Executable {
   std::pair<Rendezvous*, size_t> RendezvousFor(size_t ordinal, Rendezvous* all) const;
 
   interp::EvaluatorOptions options_;
-  interp::EngineKind kind_ = interp::EngineKind::kExact;
+  interp::CompileOptions compile_;
   std::function<void(const Module&, const interp::Engine&)> on_prepared_;
   std::shared_ptr<ExecutableHostIo> host_io_;
-  SerializedExecutable stored_;  // until Prepare
-  std::unique_ptr<Module> module_;
+  SerializedExecutable stored_;                  // until Prepare
+  interp::LoweredProgram pending_;               // until Prepare, if it was not stored
+  std::unique_ptr<interp::Executable> program_;  // from Prepare on
   std::shared_ptr<const Module> lowered_;
   bool lowered_collective_ = false;  // `lowered_` has collectives
   double compile_seconds_ = 0;
-  std::unique_ptr<interp::Engine> engine_;
   size_t devices_ = 1;       // of the client
   bool collective_ = false;  // prepared for several devices, which run it together
   // Set: the devices that run it, and their rendezvous, which all programs with the same devices share but those with

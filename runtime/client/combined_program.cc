@@ -264,7 +264,7 @@ absl::StatusOr<std::shared_ptr<CombinedProgram>> CombinedProgram::Create(absl::S
     }
   }
   DiagnosticSink sink;
-  whole->engine_ = interp::Engine::Prepare(kind, *whole->module_, own, &sink);
+  whole->engine_ = interp::PrepareEngine(kind, *whole->module_, own, &sink);
   if (whole->engine_ == nullptr) return FirstError(sink, "cannot run different programs together");
   for (const Shape shape : whole->engine_->argument_shapes()) whole->zeros_.push_back(Literal::Zeros(shape));
   return whole;

@@ -13,8 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "interp/exact/evaluator.h"
-#include "interp/program/engine.h"
+#include "interp/interface/engine.h"
+#include "interp/program/engine_table.h"
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"
 

@@ -26,7 +26,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "interp/exact/evaluator.h"
+#include "interp/interface/evaluator_options.h"
 #include "ir/digest/digest.h"
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"

@@ -35,7 +35,7 @@
 #include "interp/compiled/compiled_kernels.h"
 #include "interp/compiled/products/product_error.h"
 #include "interp/exact/evaluator.h"
-#include "interp/program/engine.h"
+#include "interp/program/engine_table.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
 #include "ir/types/float_types.h"
@@ -203,7 +203,7 @@ class CompiledEquivalenceTest {
     DiagnosticSink sink;
     std::optional<std::vector<Literal>> results;
     const interp::EngineKind kind = max_members > 0 ? interp::EngineKind::kExact : base_;
-    std::unique_ptr<interp::Engine> engine = interp::Engine::Prepare(kind, module, options, &sink);
+    std::unique_ptr<interp::Engine> engine = interp::PrepareEngine(kind, module, options, &sink);
     if (engine != nullptr) {
       results = engine->Run(values, &sink);
       kept->push_back(std::move(engine));
@@ -283,7 +283,7 @@ class CompiledEquivalenceTest {
     random_test::AnyHost host;
     options.host_io = &host;
     DiagnosticSink again_sink;
-    const auto again = interp::Engine::Prepare(base_, *module, options, &again_sink);
+    const auto again = interp::PrepareEngine(base_, *module, options, &again_sink);
     const bool ran = again != nullptr && again->Run(*values, &again_sink).has_value();
     if (!local.difference().empty()) return Differ(name, local.difference());
     if (!ran) {

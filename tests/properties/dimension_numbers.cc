@@ -34,7 +34,7 @@
 #include "check/isolation/instruction_runner.h"
 #include "interp/compiled/compiled_kernels.h"
 #include "interp/exact/evaluator.h"
-#include "interp/program/engine.h"
+#include "interp/program/engine_table.h"
 #include "ir/core/first_error.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
@@ -251,7 +251,7 @@ class DimensionNumbersTest {
     }
     DiagnosticSink sink;
     Results results;
-    const auto engine = interp::Engine::Prepare(kind, module, options, &sink);
+    const auto engine = interp::PrepareEngine(kind, module, options, &sink);
     if (engine != nullptr) results = engine->Run(arguments, &sink);
     if (!results) *error = FirstErrorOf(sink);
     return results;

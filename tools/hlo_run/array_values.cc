@@ -62,9 +62,9 @@ absl::StatusOr<Literal> ReadFrom(const interp::ArrayFile& file, size_t number, S
 }
 
 // Reads the part that a device has of the array of a leaf.
-absl::StatusOr<Literal> ReadPart(const interp::StoredArray& array, const Division& division, size_t leaf,
+absl::StatusOr<Literal> ReadPart(const interp::StoredArray& array, const interp::Division& division, size_t leaf,
                                  const std::optional<TileBounds>& elements) {
-  const interp::ShardedArrays& arrays = division.parameters;
+  const interp::ShardedArrays& arrays = division.arrays.parameters;
   if (!elements) return arrays.EmptyPart(leaf, division.padding);
   Literal box = Literal::Zeros(arrays.BoxShape(leaf, *elements));
   absl::Status read = interp::ReadBox(array, arrays.leaves()[leaf].whole, elements->offset, &box);
@@ -75,9 +75,9 @@ absl::StatusOr<Literal> ReadPart(const interp::StoredArray& array, const Divisio
 // Calls array(n) for the array of each leaf of which a device of the range has a part, and returns the parts, those of
 // each device in turn. `fail` shows an error of a leaf.
 template <typename Array, typename Fail>
-std::optional<std::vector<Literal>> ReadParts(const Division& division, const DeviceRange& devices, const Array& array,
-                                              const Fail& fail) {
-  const std::vector<interp::ShardedArrays::Leaf>& leaves = division.parameters.leaves();
+std::optional<std::vector<Literal>> ReadParts(const interp::Division& division, const interp::DeviceRange& devices,
+                                              const Array& array, const Fail& fail) {
+  const std::vector<interp::ShardedArrays::Leaf>& leaves = division.arrays.parameters.leaves();
   std::vector<Literal> parts(leaves.size() * static_cast<size_t>(devices.count), Literal());
   for (size_t n = 0; n < leaves.size(); ++n) {
     std::optional<interp::StoredArray> stored;
@@ -88,7 +88,7 @@ std::optional<std::vector<Literal>> ReadParts(const Division& division, const De
         part = Literal::Zeros(leaves[n].whole);
         continue;
       }
-      const std::optional<TileBounds> elements = division.parameters.ElementsOf(n, devices.first + d);
+      const std::optional<TileBounds> elements = division.arrays.parameters.ElementsOf(n, devices.first + d);
       // Devices share an array.
       if (d > 0 && elements && before && elements->offset == before->offset && elements->limit == before->limit) {
         part = parts[static_cast<size_t>(d - 1) * leaves.size() + n];
@@ -279,7 +279,7 @@ std::vector<LeafNames> ResultNames(size_t count) {
 
 std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, absl::Span<const LeafNames> names,
                                                     absl::Span<const Shape> shapes, ShapeTable* table,
-                                                    const DeviceRange& devices, std::string_view noun,
+                                                    const interp::DeviceRange& devices, std::string_view noun,
                                                     cli::DiagnosticReporter* diagnostics) {
   const std::optional<MappedFile> mapped = OpenMapped(path, names, shapes, devices.all, noun, diagnostics);
   if (!mapped) return std::nullopt;
@@ -309,7 +309,7 @@ std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, abs
 }
 
 std::optional<std::vector<Literal>> ReadArrayParts(const std::string& path, absl::Span<const LeafNames> names,
-                                                   const Division& division, const DeviceRange& devices,
+                                                   const interp::Division& division, const interp::DeviceRange& devices,
                                                    std::string_view noun, cli::DiagnosticReporter* diagnostics) {
   const std::vector<Shape>& shapes = division.argument_shapes;
   const std::optional<MappedFile> mapped = OpenMapped(path, names, shapes, 1, noun, diagnostics);
@@ -321,8 +321,9 @@ std::optional<std::vector<Literal>> ReadArrayParts(const std::string& path, absl
       });
 }
 
-std::optional<std::vector<Literal>> ReadNpyParts(const std::string& directory, const Division& division,
-                                                 const DeviceRange& devices, cli::DiagnosticReporter* diagnostics) {
+std::optional<std::vector<Literal>> ReadNpyParts(const std::string& directory, const interp::Division& division,
+                                                 const interp::DeviceRange& devices,
+                                                 cli::DiagnosticReporter* diagnostics) {
   const auto path_of = [&](size_t n) { return StrCat(directory, "/arg", n, ".npy"); };
   return ReadParts(
       division, devices,

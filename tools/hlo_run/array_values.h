@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "interp/interface/engine.h"
+#include "interp/program/executable.h"
 #include "io/arrays/array_file.h"
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"
 #include "tools/cli/cli.h"
-#include "tools/hlo_run/engine.h"
 
 namespace hlokit::run {
 
@@ -32,16 +33,17 @@ std::vector<LeafNames> ResultNames(size_t count);
 // value in errors. Returns nullopt after an error, which is printed.
 std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, absl::Span<const LeafNames> names,
                                                     absl::Span<const Shape> shapes, ShapeTable* table,
-                                                    const DeviceRange& devices, std::string_view noun,
+                                                    const interp::DeviceRange& devices, std::string_view noun,
                                                     cli::DiagnosticReporter* diagnostics);
 // Reads the parts that the devices of the range have of the arrays of a whole program, those of each device in turn,
 // and little more of the file.
 std::optional<std::vector<Literal>> ReadArrayParts(const std::string& path, absl::Span<const LeafNames> names,
-                                                   const Division& division, const DeviceRange& devices,
+                                                   const interp::Division& division, const interp::DeviceRange& devices,
                                                    std::string_view noun, cli::DiagnosticReporter* diagnostics);
 // The same from the files DIRECTORY/arg0.npy, DIRECTORY/arg1.npy, ...
-std::optional<std::vector<Literal>> ReadNpyParts(const std::string& directory, const Division& division,
-                                                 const DeviceRange& devices, cli::DiagnosticReporter* diagnostics);
+std::optional<std::vector<Literal>> ReadNpyParts(const std::string& directory, const interp::Division& division,
+                                                 const interp::DeviceRange& devices,
+                                                 cli::DiagnosticReporter* diagnostics);
 // Reads the array of a .npy file; `shape` is of `table`. Returns nullopt after an error, which is printed.
 std::optional<Literal> ReadNpyFile(const std::string& path, Shape shape, ShapeTable* table,
                                    cli::DiagnosticReporter* diagnostics);

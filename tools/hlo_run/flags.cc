@@ -294,9 +294,8 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   cli::GroupOptions(&app, "Limits");
   app.add_option_function<std::string>(
          "--engine", [flags](const std::string& kind) { flags->engine = *interp::EngineKindOf(kind); },
-         "what runs the module: exact rounds after each instruction; fast has compiled loops and oneDNN's products, "
-         "with bounded differences; reference is the plain evaluator, slow, that defines the values")
-      ->check(CLI::IsMember({"exact", "fast", "reference"}))
+         cli::EngineHelp("what runs the module: "))
+      ->check(CLI::IsMember(interp::EngineNames()))
       ->default_str("exact");
   app.add_option(
          "--passes", flags->passes,
@@ -341,7 +340,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
     return cli::UsageError("hlo-run", error);
   }
   if (const std::optional<int> exit_code = flags->engine_flags.Check("hlo-run", flags->engine)) return exit_code;
-  if (flags->engine == EngineKind::kFast) {
+  if (interp::RowOf(flags->engine).generates_code) {
     if (const std::string error = interp::InstructionSetError(); !error.empty()) {
       return cli::UsageError("hlo-run", error);
     }

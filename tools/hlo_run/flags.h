@@ -9,12 +9,12 @@
 #include <string>
 
 #include "check/comparison/value_comparison.h"
-#include "interp/exact/evaluator.h"
+#include "interp/interface/evaluator_options.h"
 #include "interp/observers/value_trace.h"
+#include "interp/program/engine_table.h"
 #include "interp/program/sharded_arrays.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/flags/engine_flags.h"
-#include "tools/hlo_run/engine.h"
 #include "tools/hlo_run/simulation.h"
 
 namespace hlokit::run {
@@ -23,7 +23,7 @@ struct Flags {
   std::string path = "-";
   bool verify = true;
   cli::InputOptions input;
-  EngineKind engine = EngineKind::kExact;
+  interp::EngineKind engine = interp::EngineKind::kExact;
   // Passes before the run, of programs that the fast engine runs by default; see interp/program/compile.h.
   std::optional<std::string> passes;
   cli::EngineFlags engine_flags;

@@ -202,7 +202,7 @@ bool Observe(interp::EngineKind kind, const IsolatedModule& input, interp::Evalu
   options.observation = std::move(request);
   options.observer = observer;
   DiagnosticSink sink;
-  const std::unique_ptr<interp::Engine> engine = interp::Engine::Prepare(kind, input.module, options, &sink);
+  const std::unique_ptr<interp::Engine> engine = interp::PrepareEngine(kind, input.module, options, &sink);
   const bool ran = engine != nullptr && engine->Run(arguments, &sink).has_value();
   if (!ran && ended()) return true;
   diagnostics->Show(sink, input.source);
@@ -236,9 +236,12 @@ void IsolateInEngines(const Flags& flags, const IsolatedModule& input, const int
           arguments, [&isolation] { return isolation.is_out_of_time(); }, diagnostics)) {
     return;
   }
-  const bool fast = flags.engine == interp::EngineKind::kFast;
-  Report(flags, {"engines", fast ? "fast" : "exact", fast ? "exact" : "reference"}, input, isolation.Finish(),
-         diagnostics);
+  // Of exact and reference, the first is held to the second, whichever was asked about.
+  const bool is_reference = flags.engine == interp::EngineKind::kReference;
+  const interp::EngineKind held = is_reference ? interp::EngineKind::kExact : flags.engine;
+  const interp::EngineRow& row = interp::RowOf(held);
+  const std::string_view expected = interp::RowOf(row.compared_with).name;
+  Report(flags, {"engines", std::string(row.name), std::string(expected)}, input, isolation.Finish(), diagnostics);
 }
 
 void IsolateInModules(const Flags& flags, const IsolatedModule& input, const IsolatedModule& other,

@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "absl/strings/str_format.h"
-#include "interp/compiled/explanation.h"
 #include "ir/core/json_writer.h"
 #include "ir/core/printable_text.h"
 #include "ir/core/str_cat.h"
@@ -162,9 +161,9 @@ void RunObservers::Attach(interp::EvaluatorOptions* options) {
 }
 
 bool RunObservers::Report(const interp::RunStatistics& statistics, const RunTimes& times,
-                          const interp::compiled::CompiledKernels* kernels, cli::DiagnosticReporter* diagnostics) {
+                          const interp::CodeInspection* code, cli::DiagnosticReporter* diagnostics) {
   if (profiler_ == nullptr) return true;
-  if (kernels != nullptr) loops_ = interp::compiled::LoopMembers(*kernels);
+  if (code != nullptr) loops_ = code->LoopMembers();
   if (flags_.profile) PrintProfile(statistics);
   return flags_.profile_json.empty() || WriteProfileJson(statistics, times, diagnostics);
 }

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "check/isolation/value_directory.h"
-#include "interp/compiled/compiled_kernels.h"
-#include "interp/exact/evaluator.h"
+#include "interp/interface/engine.h"
+#include "interp/interface/evaluator_options.h"
 #include "interp/observers/instruction_profiler.h"
 #include "interp/observers/nonfinite_check.h"
 #include "interp/observers/observer_list.h"
@@ -46,10 +46,10 @@ class RunObservers {
 
   // Completes the directory of values after a run without errors. Returns false after an error, which is printed.
   bool CommitFiles(cli::DiagnosticReporter* diagnostics);
-  // Writes the profile after the last run. `kernels`: of the fast engine, whose loops have the name of their last
-  // instruction; null: another engine ran. Returns false after an error.
-  bool Report(const interp::RunStatistics& statistics, const RunTimes& times,
-              const interp::compiled::CompiledKernels* kernels, cli::DiagnosticReporter* diagnostics);
+  // Writes the profile after the last run. `code`: of an engine whose loops have the name of their last
+  // instruction; may be null. Returns false after an error.
+  bool Report(const interp::RunStatistics& statistics, const RunTimes& times, const interp::CodeInspection* code,
+              cli::DiagnosticReporter* diagnostics);
 
  private:
   void PrintProfile(const interp::RunStatistics& statistics);

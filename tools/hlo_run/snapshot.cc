@@ -103,21 +103,22 @@ void ChooseDevices(const ProtoFile& file, const Module& module, interp::Evaluato
   (replicas && !partitions ? options->num_replicas : options->num_partitions) = lists;
 }
 
-bool ReadRecordedValues(const std::string& label, const ProtoFile& file, const Module& module, const Engine& evaluator,
-                        const interp::ShardedArrays* parts, const interp::EvaluatorOptions& options,
-                        cli::DiagnosticReporter* diagnostics, RecordedValues* values) {
+bool ReadRecordedValues(const std::string& label, const ProtoFile& file, const Module& module,
+                        const interp::Executable& executable, const interp::ShardedArrays* parts,
+                        const interp::EvaluatorOptions& options, cli::DiagnosticReporter* diagnostics,
+                        RecordedValues* values) {
   const auto fail = [&](std::string_view message) {
     diagnostics->ShowError(label, message, cli::kRejected);
     return false;
   };
   ByteLimit limit(options.limits.max_bytes, options.limits.max_bytes_flag);
-  const int64_t devices = evaluator.argument_devices(), lists = file.argument_lists();
+  const int64_t devices = executable.argument_devices(), lists = file.argument_lists();
   const bool divided = parts != nullptr && lists == parts->partitions();
   if (lists != 1 && lists != devices && !divided) {
     return fail(StrCat("the snapshot has the arguments of ", lists, " partitions, and there are ", devices,
                        " devices: leave out --replicas and --partitions, or specify arguments"));
   }
-  std::vector<Shape> shapes = evaluator.argument_shapes();
+  std::vector<Shape> shapes = executable.argument_shapes();
   if (divided) {
     shapes.clear();
     for (const interp::ShardedArrays::Leaf& leaf : parts->leaves()) shapes.push_back(leaf.part);
@@ -138,12 +139,12 @@ bool ReadRecordedValues(const std::string& label, const ProtoFile& file, const M
     arguments = *std::move(wholes);
   }
   values->arguments = std::move(arguments);
-  if (!file.has_result() || devices != 1 || evaluator.result_devices() != 1) return true;
+  if (!file.has_result() || devices != 1 || executable.result_devices() != 1) return true;
   absl::StatusOr<Literal> result = file.ReadResult(&module.context(), &limit);
   if (!result.ok()) return fail(StrCat("result: ", std::string(result.status().message())));
   std::vector<Literal> leaves;
   AppendLeaves(*std::move(result), &leaves);
-  if (const std::string fault = Fault(leaves, evaluator.result_shapes(), "result"); !fault.empty()) return fail(fault);
+  if (const std::string fault = Fault(leaves, executable.result_shapes(), "result"); !fault.empty()) return fail(fault);
   values->result = std::move(leaves);
   return true;
 }

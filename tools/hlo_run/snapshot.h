@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "interp/exact/evaluator.h"
+#include "interp/interface/evaluator_options.h"
+#include "interp/program/executable.h"
 #include "interp/program/sharded_arrays.h"
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"
 #include "parser/proto/proto_file.h"
 #include "tools/cli/cli.h"
-#include "tools/hlo_run/engine.h"
 
 namespace hlokit::run {
 
@@ -38,9 +38,10 @@ void ChooseDevices(const ProtoFile& file, const Module& module, interp::Evaluato
 // Reads the values of a snapshot, of the input `label`. One list of arguments is that of every device. `parts`: how the
 // lists divide the parameters of a program before partitioning, which get whole arguments; may be null. Returns false
 // after an error.
-bool ReadRecordedValues(const std::string& label, const ProtoFile& file, const Module& module, const Engine& evaluator,
-                        const interp::ShardedArrays* parts, const interp::EvaluatorOptions& options,
-                        cli::DiagnosticReporter* diagnostics, RecordedValues* values);
+bool ReadRecordedValues(const std::string& label, const ProtoFile& file, const Module& module,
+                        const interp::Executable& executable, const interp::ShardedArrays* parts,
+                        const interp::EvaluatorOptions& options, cli::DiagnosticReporter* diagnostics,
+                        RecordedValues* values);
 
 // The encoding that the suffix of a snapshot says: bytes of names without a suffix; nullopt for another suffix.
 std::optional<ProtoEncoding> EncodingOfSnapshot(std::string_view path);

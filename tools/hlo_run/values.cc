@@ -70,7 +70,7 @@ std::vector<Shape> ForEachDevice(const std::vector<Shape>& shapes, int64_t devic
 
 // Reads arguments from text. A file with the arguments of one device applies to all devices.
 std::optional<std::vector<Literal>> ReadTextArguments(const std::string& path, const std::vector<Shape>& shapes,
-                                                      const DeviceRange& devices, const Module& module,
+                                                      const interp::DeviceRange& devices, const Module& module,
                                                       cli::DiagnosticReporter* diagnostics) {
   if (devices.all == 1) return ReadTextFile(path, shapes, module, "argument", diagnostics);
   const std::vector<cli::InputPart> parts = diagnostics->Read(path);
@@ -93,7 +93,7 @@ std::optional<std::vector<Literal>> ReadTextArguments(const std::string& path, c
 }
 
 std::optional<std::vector<Literal>> ReadNpyArguments(const std::string& directory, const std::vector<Shape>& shapes,
-                                                     ShapeTable* table, const DeviceRange& devices,
+                                                     ShapeTable* table, const interp::DeviceRange& devices,
                                                      cli::DiagnosticReporter* diagnostics) {
   std::vector<Literal> all;
   for (int64_t d = devices.first; d < devices.first + devices.count; ++d) {
@@ -109,7 +109,8 @@ std::optional<std::vector<Literal>> ReadNpyArguments(const std::string& director
 }
 
 std::optional<std::vector<Literal>> MakeArguments(const interp::EvaluatorOptions& options, const Module& module,
-                                                  const DeviceRange& devices, cli::DiagnosticReporter* diagnostics) {
+                                                  const interp::DeviceRange& devices,
+                                                  cli::DiagnosticReporter* diagnostics) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   interp::GeneratorOptions generator;
@@ -147,14 +148,14 @@ std::optional<std::vector<Literal>> ReadExpectedResults(const std::string& path,
 }
 
 std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const interp::EvaluatorOptions& options,
-                                                     const Module& module, const Engine& evaluator,
+                                                     const Module& module, const interp::Executable& executable,
                                                      cli::DiagnosticReporter* diagnostics) {
-  const std::vector<Shape>& shapes = evaluator.argument_shapes();
+  const std::vector<Shape>& shapes = executable.argument_shapes();
   ShapeTable* const table = &module.context().shapes;
-  const DeviceRange devices = evaluator.argument_range();
-  if (evaluator.takes_parts()) {
-    const Division& division = *evaluator.division();
-    const DeviceRange own = evaluator.own_devices();
+  const interp::DeviceRange devices = executable.argument_range();
+  if (executable.takes_parts()) {
+    const interp::Division& division = *executable.division();
+    const interp::DeviceRange own = executable.own_devices();
     if (flags.args.empty()) return ReadNpyParts(flags.args_npy, division, own, diagnostics);
     return ReadArrayParts(flags.args, ArgumentNames(module), division, own, "argument", diagnostics);
   }

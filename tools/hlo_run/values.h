@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "interp/program/executable.h"
 #include "ir/core/diagnostic.h"
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"
 #include "tools/cli/cli.h"
-#include "tools/hlo_run/engine.h"
 #include "tools/hlo_run/flags.h"
 
 namespace hlokit::run {
@@ -21,7 +21,7 @@ namespace hlokit::run {
 // Returns the arguments that the flags specify. Nullopt after an error. Synthetic arguments are subject to the limits
 // of `options` on memory and time, and to its cancellation.
 std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const interp::EvaluatorOptions& options,
-                                                     const Module& module, const Engine& evaluator,
+                                                     const Module& module, const interp::Executable& executable,
                                                      cli::DiagnosticReporter* diagnostics);
 
 // Prints that the flags specify no arguments for a program with `count` of them.

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "interp/processes/world.h"
 #include "ir/core/double_text.h"
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"

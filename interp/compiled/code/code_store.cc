@@ -118,7 +118,9 @@ void SetProcessCodeStore(const CodeStoreOptions& options) { Store() = std::make_
 
 void UseCodeStoreOfEnvironment() {
   static std::once_flag once;
-  std::call_once(once, [] { SetProcessCodeStore(CodeStoreOptions::FromEnvironment()); });
+  std::call_once(once, [] {
+    if (ProcessCodeStore() == nullptr) SetProcessCodeStore(CodeStoreOptions::FromEnvironment());
+  });
 }
 
 // What a step needs of the code. Does not compile if a field is added, so that this function is not forgotten.

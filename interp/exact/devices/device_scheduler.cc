@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "interp/exact/devices/collective_operation.h"
+#include "interp/processes/world.h"
 #include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 

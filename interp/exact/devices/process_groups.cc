@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "interp/processes/world.h"
 #include "ir/digest/fingerprint.h"
 
 namespace hlokit::interp {

@@ -8,11 +8,18 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "interp/compiled/explanation.h"
 #include "ir/core/str_cat.h"
 #include "tools/cli/output_file.h"
 
 namespace hlokit::cli {
+
+std::string EngineHelp(std::string_view what) {
+  std::string text(what);
+  for (const interp::EngineRow& row : interp::Engines()) {
+    StrAppend(&text, row.kind == interp::EngineKind() ? "" : "; ", row.summary);
+  }
+  return text;
+}
 
 void EngineFlags::AddTo(CLI::App* app) {
   app->add_flag(
@@ -28,33 +35,28 @@ void EngineFlags::AddTo(CLI::App* app) {
 }
 
 std::optional<int> EngineFlags::Check(std::string_view tool, interp::EngineKind engine) const {
+  if (interp::RowOf(engine).generates_code) return std::nullopt;
   for (const auto& [flag, given] : {std::pair("--explain-engine", explain), {"--dump-compiled", !dump.empty()}}) {
-    if (given && engine != interp::EngineKind::kFast) return UsageError(tool, StrCat(flag, " requires --engine=fast"));
+    if (given) return UsageError(tool, StrCat(flag, " requires --engine=fast"));
   }
   return std::nullopt;
 }
 
-bool DumpEngine(const std::string& directory, const interp::Engine& engine, DiagnosticReporter* diagnostics) {
+bool DumpEngine(const std::string& directory, const interp::CodeInspection& code, DiagnosticReporter* diagnostics) {
   if (!CreateDirectories(directory, diagnostics)) return false;
   const auto write = [&](const std::string& name, const std::string& text) {
     return WriteOutputFile(directory + "/" + name, diagnostics, [&](TextWriter& out) { out << text; });
   };
-  const interp::compiled::CompiledKernels& kernels = *engine.compiled();
-  const Module& module = engine.exact()->program_module();
-  const std::vector<std::string> texts_of = interp::compiled::KernelTexts(module, kernels);
-  const std::string plan = engine.exact()->PlanText([&](InstructionId id) { return texts_of[id.value]; });
-  if (!write("plan.txt", plan)) return false;
-  constexpr const char* kExtensions[] = {".hlo", ".loop", ".ll", ".opt.ll", ".s"};
-  for (size_t n = 0; n < kernels.loops().size(); ++n) {
-    const interp::compiled::LoopTexts texts = interp::compiled::TextsOf(module, kernels, kernels.loops()[n]);
-    const std::string* const stages[] = {&texts.hlo, &texts.program, &texts.ir, &texts.optimized_ir, &texts.assembly};
-    for (size_t i = 0; i < std::size(stages); ++i) {
-      if (!write(absl::StrFormat("%03d%s", n, kExtensions[i]), *stages[i])) return false;
+  if (!write("plan.txt", code.Plan())) return false;
+  for (size_t n = 0; n < code.loops(); ++n) {
+    for (const interp::CodeInspection::Stage& stage : code.StagesOfLoop(n)) {
+      if (!write(absl::StrFormat("%03d%s", n, stage.extension), stage.text)) return false;
     }
   }
   // Of an earlier program with more loops.
+  constexpr const char* kExtensions[] = {".hlo", ".loop", ".ll", ".opt.ll", ".s"};
   bool is_left = true;
-  for (size_t n = kernels.loops().size(); is_left; ++n) {
+  for (size_t n = code.loops(); is_left; ++n) {
     is_left = false;
     for (const char* const extension : kExtensions) {
       std::error_code ignored;
@@ -64,10 +66,8 @@ bool DumpEngine(const std::string& directory, const interp::Engine& engine, Diag
   return true;
 }
 
-void ExplainEngine(const interp::Engine& engine) {
-  const interp::Evaluator& evaluator = *engine.exact();
-  const std::string text =
-      interp::compiled::Explain(evaluator.program_module(), *engine.compiled(), evaluator.planned_memory());
+void ExplainEngine(const interp::CodeInspection& code) {
+  const std::string text = code.Explain();
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

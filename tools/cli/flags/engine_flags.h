@@ -6,12 +6,16 @@
 #include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
-#include "interp/program/engine.h"
-#include "ir/graph/module.h"
+#include "interp/interface/engine.h"
+#include "interp/program/engine_table.h"
 #include "tools/cli/cli.h"
 
 namespace hlokit::cli {
+
+// Returns the help of a flag that names an engine: `what`, and a clause for each.
+std::string EngineHelp(std::string_view what);
 
 struct EngineFlags {
   bool explain = false;
@@ -24,12 +28,11 @@ struct EngineFlags {
 };
 
 // Writes plan.txt, and of each loop NUMBER.hlo, NUMBER.loop, NUMBER.ll, NUMBER.opt.ll and NUMBER.s; removes such files
-// of loops that there are no longer. Returns false after an error, which is printed. Requires: the engine is the fast
-// one.
-bool DumpEngine(const std::string& directory, const interp::Engine& engine, DiagnosticReporter* diagnostics);
+// of loops that there are no longer. Returns false after an error, which is printed.
+bool DumpEngine(const std::string& directory, const interp::CodeInspection& code, DiagnosticReporter* diagnostics);
 
-// Prints, on standard error, what runs each instruction. Requires: the engine is the fast one.
-void ExplainEngine(const interp::Engine& engine);
+// Prints, on standard error, what runs each instruction.
+void ExplainEngine(const interp::CodeInspection& code);
 
 }  // namespace hlokit::cli
 

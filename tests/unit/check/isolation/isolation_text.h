@@ -14,7 +14,7 @@
 
 #include "check/arguments/argument_generator.h"
 #include "check/isolation/instruction_runner.h"
-#include "interp/program/engine.h"
+#include "interp/program/engine_table.h"
 #include "ir/core/diagnostic.h"
 #include "ir/core/source_buffer.h"
 #include "ir/graph/module.h"
@@ -53,7 +53,7 @@ inline bool RunObserved(const Module& module, EngineKind engine, ObservationRequ
   options.observation = std::move(request);
   options.observer = observer;
   DiagnosticSink sink;
-  const std::unique_ptr<Engine> prepared = Engine::Prepare(engine, module, options, &sink);
+  const std::unique_ptr<Engine> prepared = PrepareEngine(engine, module, options, &sink);
   return prepared != nullptr && prepared->Run(MakeFakeArguments(module, 1), &sink).has_value();
 }
 

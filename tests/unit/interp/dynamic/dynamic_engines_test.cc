@@ -11,7 +11,7 @@
 
 #include "check/arguments/argument_generator.h"
 #include "check/comparison/value_comparison.h"
-#include "interp/program/engine.h"
+#include "interp/program/engine_table.h"
 #include "interp/program/program_passes.h"
 #include "ir/types/sized_shape.h"
 #include "tests/unit/interp/dynamic/dynamic_programs.h"
@@ -23,7 +23,7 @@ std::unique_ptr<Engine> Prepare(EngineKind kind, const Module& module) {
   DiagnosticSink sink;
   EvaluatorOptions options;
   options.num_threads = 1;
-  std::unique_ptr<Engine> engine = Engine::Prepare(kind, module, options, &sink);
+  std::unique_ptr<Engine> engine = PrepareEngine(kind, module, options, &sink);
   for (const Diagnostic& d : sink.diagnostics()) {
     if (d.severity == Severity::kError) ADD_FAILURE() << d.message;
   }
@@ -102,9 +102,9 @@ TEST_P(DynamicEnginesTest, ComputeWithTheSizesAfterPasses) {
   std::vector<std::unique_ptr<Module>> changed;
   std::vector<std::unique_ptr<Engine>> engines;
   for (const char* passes : {"cpu", "simplify", "default"}) {
-    absl::StatusOr<std::unique_ptr<Module>> after = AfterPasses(*module, passes, EvaluatorOptions(), nullptr);
-    ASSERT_TRUE(after.ok()) << after.status().message();
-    changed.push_back(*std::move(after));
+    changed.push_back(std::make_unique<Module>(module->Clone()));
+    const absl::Status ran = RunProgramPasses(passes, EvaluatorOptions(), nullptr, changed.back().get());
+    ASSERT_TRUE(ran.ok()) << ran.message();
     engines.push_back(Prepare(EngineKind::kExact, *changed.back()));
     ASSERT_NE(engines.back(), nullptr);
   }

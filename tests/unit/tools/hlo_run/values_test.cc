@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "interp/program/compile.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/literal_text.h"
 #include "tests/unit/captured_stderr.h"
@@ -27,8 +28,9 @@ class ValuesTest : public ::testing::Test {
 
   std::optional<std::vector<Literal>> Arguments() {
     DiagnosticSink sink;
-    const std::unique_ptr<Engine> engine = Engine::Prepare(EngineKind::kExact, *module_, flags_.options, &sink);
-    return ReadRunArguments(flags_, flags_.options, *module_, *engine, &diagnostics_);
+    const std::unique_ptr<interp::Executable> executable =
+        interp::Compile(interp::LoweredProgram::Of(*module_), interp::CompileOptions(), flags_.options, &sink);
+    return ReadRunArguments(flags_, flags_.options, *module_, *executable, &diagnostics_);
   }
   float At(const Literal& literal, int64_t i) { return reinterpret_cast<const float*>(literal.data())[i]; }
 

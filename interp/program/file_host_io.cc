@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/interface/host_io.h"
+#include "interp/program/file_host_io.h"
 
 #include <cstring>
 #include <memory>

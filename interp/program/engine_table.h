@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engines: the exact one, the plain evaluator that defines the values, and the fast one. An engine is a value of
+// EngineKind, a row of this table, and a source that prepares modules.
+#ifndef HLOKIT_INTERP_PROGRAM_ENGINE_TABLE_H_
+#define HLOKIT_INTERP_PROGRAM_ENGINE_TABLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "interp/interface/engine.h"
+#include "interp/interface/evaluator_options.h"
+#include "ir/core/diagnostic.h"
+#include "ir/graph/module.h"
+
+namespace hlokit::interp {
+
+enum class EngineKind : uint8_t { kExact, kFast, kReference };
+
+struct EngineRow {
+  EngineKind kind;
+  std::string_view name;     // in flags and options
+  std::string_view summary;  // one clause, for help
+  // Prepares a module, which should be verified. Returns null after an error.
+  std::unique_ptr<Engine> (*prepare)(const Module& module, const EvaluatorOptions& options, DiagnosticSink* sink);
+  // Returns the passes that a program goes through before the engine runs it; "": none. Null: none for any program.
+  std::string (*passes)(const Module& module, MixedPrecisionMode mode);
+  // The passes by which frameworks compile programs for it.
+  std::string_view framework_passes;
+  // The engine that its values are compared with: for the reference, one that is held to it.
+  EngineKind compared_with;
+  bool generates_code;     // Engine::code, and a store of code on disk
+  bool is_observable;      // observers see its values
+  bool runs_in_processes;  // devices may be those of several processes
+  bool is_for_frameworks;  // the PJRT plugin offers it
+};
+
+absl::Span<const EngineRow> Engines();
+const EngineRow& RowOf(EngineKind kind);
+std::optional<EngineKind> EngineKindOf(std::string_view name);
+// Returns the names of engines, in the order of the table.
+std::vector<std::string> EngineNames();
+// Returns `engine: "NAME" is none of exact, fast and reference`, an error of an option `engine`.
+std::string UnknownEngineMessage(std::string_view name);
+
+// Prepares a module as it is: verified, partitioned and after its passes. Returns null after an error.
+std::unique_ptr<Engine> PrepareEngine(EngineKind kind, const Module& module, const EvaluatorOptions& options,
+                                      DiagnosticSink* sink);
+
+}  // namespace hlokit::interp
+
+#endif  // HLOKIT_INTERP_PROGRAM_ENGINE_TABLE_H_
