@@ -120,6 +120,58 @@ def test_programs_of_devices_may_differ_between_collectives():
     assert answers_of(run, 2) == [[10, 10, 2, 2]] * 2
 
 
+# What ends on one device, and what the devices are told that wait for it.
+def one_fails_before_a_collective(index):
+    x = torch.rand(4).to(xm.xla_device())
+    if index == 1:
+        x.item()
+    xm.all_reduce("sum", x).cpu()
+
+
+def one_fails_in_its_third_step(index):
+    x = torch.rand(4).to(xm.xla_device())
+    for step in range(3):
+        if index == 1 and step == 2:
+            x.item()
+        total = xm.all_reduce("sum", x)
+        xm.mark_step()
+        total.cpu()
+
+
+def one_fails_before_a_rendezvous(index):
+    if index == 1:
+        torch.rand(4).to(xm.xla_device()).item()
+    xm.rendezvous("start")
+
+
+def one_ends_early(index):
+    if index == 0:
+        xm.all_reduce("sum", torch.rand(4).to(xm.xla_device())).cpu()
+
+
+@pytest.mark.parametrize("program, raised, told", [
+    (one_fails_before_a_collective, "^only one element", ["xla:1 failed: only one element"]),
+    (one_fails_in_its_third_step, "^only one element", ["xla:1 failed: only one element"] * 3),
+    (one_fails_before_a_rendezvous, "^only one element", ["xla:1 failed: only one element"] * 2),
+    (one_ends_early, "^xla:[12] has ended", []),
+], ids=lambda value: getattr(value, "__name__", ""))
+def test_devices_do_not_wait_for_one_that_has_ended(program, raised, told):
+    said = {}
+
+    def run(index):
+        try:
+            program(index)
+        except Exception as error:
+            said[index] = str(error)
+            raise
+
+    with pytest.raises((RuntimeError, ValueError), match=raised):
+        ht.spawn(run, nprocs=len(told) + 1 if told else 3)
+    waited = {index: text for index, text in said.items() if index != 1}
+    assert len(waited) == max(len(told), 1)
+    assert all(part in text for text, part in zip(waited.values(), told))
+
+
 LOOPS = {
     "an execution": """
         x = torch.ones(1200, 1200).to(ht.device())
