@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -149,11 +150,15 @@ def one_ends_early(index):
         xm.all_reduce("sum", torch.rand(4).to(xm.xla_device())).cpu()
 
 
+# Of item() of four elements, by PyTorch 1.13 and 2.
+NO_SCALAR = "(only one element tensors can|a Tensor with 4 elements cannot) be converted"
+
+
 @pytest.mark.parametrize("program, raised, told", [
-    (one_fails_before_a_collective, "^only one element", ["xla:1 failed: only one element"]),
-    (one_fails_in_its_third_step, "^only one element", ["xla:1 failed: only one element"] * 3),
-    (one_fails_before_a_rendezvous, "^only one element", ["xla:1 failed: only one element"] * 2),
-    (one_ends_early, "^xla:[12] has ended", []),
+    (one_fails_before_a_collective, "^" + NO_SCALAR, 1),
+    (one_fails_in_its_third_step, "^" + NO_SCALAR, 3),
+    (one_fails_before_a_rendezvous, "^" + NO_SCALAR, 2),
+    (one_ends_early, "^xla:[12] has ended", 1),
 ], ids=lambda value: getattr(value, "__name__", ""))
 def test_devices_do_not_wait_for_one_that_has_ended(program, raised, told):
     said = {}
@@ -166,10 +171,10 @@ def test_devices_do_not_wait_for_one_that_has_ended(program, raised, told):
             raise
 
     with pytest.raises((RuntimeError, ValueError), match=raised):
-        ht.spawn(run, nprocs=len(told) + 1 if told else 3)
-    waited = {index: text for index, text in said.items() if index != 1}
-    assert len(waited) == max(len(told), 1)
-    assert all(part in text for text, part in zip(waited.values(), told))
+        ht.spawn(run, nprocs=3 if program is one_ends_early else told + 1)
+    waited = [text for index, text in said.items() if index != 1]
+    assert len(waited) == told
+    assert all(re.search("xla:1 failed: " + NO_SCALAR, text) for text in waited) or program is one_ends_early, waited
 
 
 LOOPS = {

@@ -209,7 +209,8 @@ def explained(program, **options):
     (another_shape, "the shape of xla::device_data became f32[3]{0}, it was f32[2]{0}"),
     (another_number, "xla::device_data became prim::Constant"),
     (another_operand, "%5 (LINE) and %5 (LINE): operand 1 of aten::mul became %3, it was %1"),
-    (numbers_that_are_shared, "parameter order: leaf 2, taken by aten::mul (LINE), is parameter 2; it was 0, taken by aten::mul (LINE)"),
+    (numbers_that_are_shared,
+     "parameter order: leaf 2, taken by aten::mul (LINE), is parameter 2; it was 0, taken by aten::mul (LINE)"),
     (a_step_after_a_fetch,
      "a step or print of aten::sum (LINE); before it was a fetch that keeps the graph of aten::sum (LINE)"),
     (another_op, "%1 (LINE) and %1 (LINE): op aten::relu became aten::tanh"),
@@ -362,4 +363,5 @@ def test_scopes_are_in_the_graph_and_in_the_hlo():
     graph = ht.pending(y)
     assert re.search(rf"%1 = f32\[2\]\{{0\}} aten::relu\(%0\), scope=block\.\d+/act\.\d+, location=\w+@{HERE}:\d+, ", graph.lazy_ir)
     line = next(line for line in graph.hlo.splitlines() if " maximum(" in line)
-    assert re.search(rf'op_type="aten__relu" op_name="block\.\d+/act\.\d+/aten__relu" source_file="\S*{HERE}" source_line=\d+', line)
+    metadata = rf'op_type="aten__relu" op_name="block\.\d+/act\.\d+/aten__relu" source_file="\S*{HERE}" source_line=\d+'
+    assert re.search(metadata, line)
