@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ir-dump: traces ops and scripts, and shows the graphs that the tracer records.
+// ir-dump: traces ops and models, and shows the graphs that the tracer records.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -49,8 +48,6 @@ Examples:
                                             one op: its lazy IR and the HLO it lowers to
   ir-dump --op=aten::tanh --args=x.txt --grad
                                             its value and gradient
-  ir-dump --program=step.script --emit=metrics
-                                            a script: what it prints and dumps, then the metrics
   ir-dump --model=bert-base --batch=8 --seq=128 --step=train --emit=hlo
                                             a training step of a model
   ir-dump --model=resnet18 --image=64 --classes=10 --steps=3 --emit=metrics
@@ -60,8 +57,8 @@ Examples:
                                             simulated
   ir-dump --model=mlp --batch=8 --devices=4 --steps=3 --emit=hlo,values
                                             a step with its all-reduce, and three of them on four devices
-  ir-dump --program=step.script --emit=graphs,metrics --json -o report.json
-                                            the graphs of a step and the causes of graph breaks, as JSON
+  ir-dump --model=mlp --steps=3 --emit=graphs,metrics --json -o report.json
+                                            the graphs of each step and the metrics, as JSON
   ir-dump --input=save.ir.0 --as=dedupe     which graphs of a dump are equal, and where the others differ
   ir-dump --input=save.ir.0 --diff=1,2      two of them compared
   ir-dump --input=save.ir.0 --graph=1 --emit=hlo,values
@@ -71,8 +68,8 @@ Examples:
                                             the same for many, with counts by family)";
 
 int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
-  CLI::App app("trace ops and programs as PyTorch/XLA does and dump their IR at any stage", "ir-dump");
-  std::string op, program, args_path, expect_path;
+  CLI::App app("trace ops and models as PyTorch/XLA does and dump their IR at any stage", "ir-dump");
+  std::string op, args_path, expect_path;
   std::string emit_list;
   std::vector<std::string> attrs, cases;
   std::string quirks;
@@ -92,9 +89,6 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
       ->take_all()
       ->expected(1)
       ->needs(op_option);
-  app.add_option("--program,--script", program,
-                 "a script of ops, modules and functions, one statement a line (docs/tracer.md); - is standard input")
-      ->type_name("FILE");
   CLI::Option* const input_option =
       app.add_option("--input", form.path,
                      "a file of lazy graphs: dumps of PyTorch/XLA, of torch's lazy backend, of this tool")
@@ -190,9 +184,8 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv, ValueKinds())) return *exit_code;
   if (list_variables) return cli::PrintText(lazy::DescribeEnvironment());
   if (list_ops) return cli::PrintText(lazy::OpList());
-  if (!op.empty() + !program.empty() + !cases.empty() + !form.path.empty() + !model_flags.request.config.name.empty() !=
-      1) {
-    return cli::UsageError("ir-dump", "expected one of --op, --program, --model, --input and --test-case");
+  if (!op.empty() + !cases.empty() + !form.path.empty() + !model_flags.request.config.name.empty() != 1) {
+    return cli::UsageError("ir-dump", "expected one of --op, --model, --input and --test-case");
   }
 
   EmitOptions emit;
@@ -213,11 +206,11 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   }
   if (absl::Status s = model_flags.Check(); !s.ok()) return cli::UsageError("ir-dump", std::string(s.message()));
   ModelRequest& model = model_flags.request;
-  if (!model.inputs.empty() && model.config.name.empty() && program.empty()) {
-    return cli::UsageError("ir-dump", "--inputs requires --model or --program");
+  if (!model.inputs.empty() && model.config.name.empty()) {
+    return cli::UsageError("ir-dump", "--inputs requires --model");
   }
-  if (model.devices > 1 && model.config.name.empty() && program.empty()) {
-    return cli::UsageError("ir-dump", "--devices requires --program, or --model and --step=train");
+  if (model.devices > 1 && model.config.name.empty()) {
+    return cli::UsageError("ir-dump", "--devices requires --model and --step=train");
   }
   if (!op.empty() && !lazy::FindOp(op)) {
     return cli::UsageError("ir-dump", StrCat("unknown op `", op, "`", lazy::DidYouMeanOp(op)));
@@ -306,8 +299,8 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   }
   std::unique_ptr<runtime::ProfilerServer> server;
   if (profile.port >= 0) {
-    if (model.config.name.empty() && program.empty()) {
-      return cli::UsageError("ir-dump", "--profiler-port requires --model or --program");
+    if (model.config.name.empty()) {
+      return cli::UsageError("ir-dump", "--profiler-port requires --model");
     }
     session.options.debug = true;
     session.options.replicas = std::max<int64_t>(profile.replicas, 1);
@@ -315,14 +308,13 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
     if (server == nullptr) return diagnostics.exit_code();
   }
   if (profile.wanted()) {
-    if (model.config.name.empty() && program.empty()) {
-      return cli::UsageError("ir-dump", "--profile and --report require --model or --program");
+    if (model.config.name.empty()) {
+      return cli::UsageError("ir-dump", "--profile and --report require --model");
     }
     // Scopes connect the host's spans with the programs.
     session.options.debug = true;
     session.options.replicas = std::max<int64_t>(profile.replicas, 1);
-    profile.title = model.config.name.empty() ? std::filesystem::path(program).filename().string()
-                                              : StrCat(model.config.name, ", batch ", model.config.batch);
+    profile.title = StrCat(model.config.name, ", batch ", model.config.batch);
     profile.names = cli::FlagNames(app);
     profile.command = "ir-dump";
     for (int a = 1; a < argc; ++a) StrAppend(&profile.command, " ", argv[a]);
@@ -370,10 +362,6 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
     } else {
       ShowGraphs(form, &diagnostics, out);
     }
-  } else if (!program.empty()) {
-    const std::vector<cli::InputPart> parts = diagnostics.Read(program);
-    if (parts.empty()) return diagnostics.exit_code();
-    session.RunScriptFile(*parts[0].source, model.inputs);
   } else if (!cases.empty()) {
     std::map<std::string, std::pair<int, int>> families;  // passed, total
     int passed = 0;

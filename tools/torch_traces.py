@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the ops that scripts record with those that torch's own lazy tracer recorded for the same scripts.
+"""Compares the ops that hlokit.torch records of programs with those that torch's own lazy tracer recorded of them.
 
-  tools/torch_traces.py FOLDER [--bin build/release/bin/ir-dump] [--programs tests/torch_traces] [--ops]
+  tools/torch_traces.py FOLDER [--python build/release/python] [--programs tests/torch_traces] [--ops]
 
 FOLDER holds NAME.lazy.txt, the nodes of a step by torch's tracer, one op a line, or where that tracer failed NAME.txt, the
-calls of the same step in eager mode; the scripts are NAME.script. Counts nodes by op, without leaves and constants; ops
-with another name here are renamed. Each difference must be listed in differences.tsv next to the scripts, with the
-reason, and each listed one must occur: anything else is a failure, with exit code 1.
+calls of the same step in eager mode; the programs are functions of programs.py. Counts nodes by op, without leaves and
+constants; ops with another name here are renamed. Each difference must be listed in differences.tsv next to the programs,
+with the reason, and each listed one must occur: anything else is a failure, with exit code 1. Without PyTorch nothing is
+compared.
 """
 import argparse
 import collections
 import csv
+import importlib
+import importlib.util
 import pathlib
 import re
-import subprocess
 import sys
 
 # Names of nodes: torch's to PyTorch/XLA's, which are used here.
@@ -49,30 +51,34 @@ def theirs(folder, name):
     return collections.Counter(NAMES.get(op, op) for op in names)
 
 
-def ours(binary, path):
-    result = subprocess.run([binary, f"--program={path}", "--emit=lazy"], capture_output=True, text=True)
-    if result.returncode != 0:
-        sys.exit(f"{path}: {result.stderr.strip()}")
-    ops = re.findall(r"^  %\d+ = (?:\(.*?\)|\S+) (\w+::\w+)\(", result.stdout, re.M)
+def ours(program, ht):
+    ht.configure(devices=1, debug=False)
+    text = ht.pending(program()).lazy_ir
+    ops = re.findall(r"^  %\d+ = (?:\(.*?\)|\S+) (\w+::\w+)\(", text, re.M)
     return collections.Counter(op for op in ops if op not in LEAVES)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--bin", default="build/release/bin/ir-dump")
+    parser.add_argument("--python", type=pathlib.Path, default=pathlib.Path("build/release/python"), help="the package's folder")
     parser.add_argument("--programs", type=pathlib.Path, default=pathlib.Path("tests/torch_traces"))
     parser.add_argument("--ops", action="store_true", help="print what differs, reasons or not, as rows of differences.tsv")
     options = parser.parse_args()
+    sys.path[:0] = [str(options.python.resolve()), str(options.programs.resolve())]
+    if importlib.util.find_spec("torch") is None:
+        print("the traces are left out: PyTorch is not installed (tools/install-deps torch)")
+        return 0
+    ht = importlib.import_module("hlokit.torch")
+    programs = importlib.import_module("programs").PROGRAMS
 
     explained = collections.defaultdict(dict)
     with open(options.programs / "differences.tsv", newline="") as table:
         for row in csv.DictReader(table, delimiter="\t"):
             explained[row["program"]][row["op"]] = (int(row["theirs"]), int(row["ours"]))
     right = total = same = all_ops = 0
-    for path in sorted(options.programs.glob("*.script")):
-        name = path.stem
-        a, b = theirs(options.folder, name), ours(options.bin, path)
+    for name, program in sorted(programs.items()):
+        a, b = theirs(options.folder, name), ours(program, ht)
         differ = {op: (a[op], b[op]) for op in sorted(set(a) | set(b)) if a[op] != b[op]}
         wrong = {op: n for op, n in differ.items() if explained[name].get(op) != n}
         stale = [op for op in explained[name] if op not in differ]

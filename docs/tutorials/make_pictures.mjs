@@ -26,15 +26,18 @@ function shown(tutorial, name) {
   const lines = readFileSync(join(here, tutorial), "utf8").split("\n");
   const begin = lines.indexOf(`    $ cat ${name}`) + 1;
   let end = begin;
-  while (lines[end].startsWith("    ") && !lines[end].startsWith("    $")) end += 1;
+  while ((lines[end] === "" || lines[end].startsWith("    ")) && !lines[end].startsWith("    $")) end += 1;
   return lines.slice(begin, end).map((line) => line.slice(4)).join("\n") + "\n";
 }
 
-// The graph of one step of trace-a-model.md.
+// The graph of one step of trace-a-model.md, without scopes and lines.
 function lazyGraph() {
-  const program = shown("trace-a-model.md", "train.script").replace(/ +item .*\n/, "").replace("repeat 3", "repeat 1")
-    .replace("mark_step", "dump lazy-dot %loss, %w");
-  const dot = execFileSync(join(bin, "ir-dump"), ["--program=-"], { input: program, encoding: "utf8" });
+  const program = shown("trace-a-model.md", "train.py").replace(/ +print.*item.*\n/, "").replace("range(3)", "range(1)")
+    .replace("ht.mark_step()", "print(ht.pending([loss, model.weight]).lazy_ir)").replace(/print\(t.*\n/, "");
+  const python = existsSync("/usr/bin/python3") ? "/usr/bin/python3" : "python3";
+  const text = execFileSync(python, ["-c", program], { encoding: "utf8", env: { ...process.env, PYTHONPATH: join(bin, "../python") } });
+  const graph = text.replace(/, (scope|location)=[^ ]*(?=,)/g, "");
+  const dot = execFileSync(join(bin, "ir-dump"), ["--input=-", "--as=dot"], { input: graph, encoding: "utf8" });
   const style = 'node [shape=box style="rounded,filled" fillcolor="#f4f6f8" color="#8a99a8" fontname="sans-serif" fontsize=11]\n' +
     '  edge [color="#5b6b7b" arrowsize=0.7]\n  nodesep=0.25 ranksep=0.3 bgcolor="white"';
   const svg = execFileSync("dot", ["-Tsvg"], { input: dot.replace("{", `{\n  ${style}`), encoding: "utf8" });

@@ -26,6 +26,7 @@
 #include "tracer/ops/collective.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/environment.h"
+#include "tracer/step/execution_log.h"
 #include "tracer/step/executor.h"
 #include "tracer/step/graph_key.h"
 #include "tracer/step/tracer.h"
@@ -255,6 +256,16 @@ class TraceLog {
       }
     }
     return result;
+  }
+
+  // Returns the graphs by step, and what broke them.
+  std::string Report() const {
+    lazy::ExecutionLog log;
+    for (size_t d = 0; d < executions_.size(); ++d) {
+      lazy::DeviceLock lock(session_->device(static_cast<int>(d))->mutex());
+      for (const lazy::ExecutionRecord& e : executions_[d]) log.Add(e);
+    }
+    return lazy::GraphReport(log.executions());
   }
 
  private:
@@ -536,7 +547,8 @@ void BindSession(py::module_& m) {
   py::class_<TraceLog>(m, "TraceLog", "The executions of a session, from now until stop().")
       .def(py::init<TracerPtr>(), py::arg("session"))
       .def("stop", &TraceLog::Stop)
-      .def("executions", &TraceLog::Executions);
+      .def("executions", &TraceLog::Executions)
+      .def("report", &TraceLog::Report);
 }
 
 }  // namespace

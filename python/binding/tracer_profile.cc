@@ -11,6 +11,7 @@
 #include "ir/core/str_cat.h"
 #include "python/binding/bindings.h"
 #include "python/binding/handles.h"
+#include "python/binding/torch_recorder.h"
 #include "runtime/observe/profile_directory.h"
 #include "runtime/observe/profiler.h"
 #include "runtime/observe/profiler_server.h"
@@ -136,6 +137,8 @@ void BindTracerProfile(py::module_& m) {
       .def_property_readonly("port", &runtime::ProfilerServer::port);
   m.def("_profiler_serve", &Serve, py::arg("port"), py::arg("device"));
   m.def("_profile_active", &runtime::Profiler::active);
+  m.def(
+      "_profile_thread", [](const std::string& name) { runtime::Profiler::SetThreadName(name); }, py::arg("name"));
   m.def("_profile_start", [] {
     runtime::Profiler::SetThreadName("main");
     if (absl::Status s = runtime::Profiler::Start(); !s.ok()) Throw("RunError", s);
@@ -148,6 +151,7 @@ void BindTracerProfile(py::module_& m) {
       "_push_span",
       [](const std::string& name, int64_t step, bool scope) {
         Span span;
+        const ScopedUserFrame frame;  // the span has the line that opens it
         if (step >= 0) {
           span.step = std::make_unique<lazy::StepSpan>(name, step);
         } else {

@@ -38,7 +38,7 @@ struct TraceEvent {
   int64_t end_ns = 0;
   std::vector<std::pair<std::string, int64_t>> stats;  // "step_num", "_r", "cost_ns", "_p", "_c", "framework_call"
   ThreadCounters at_start = {}, at_end = {};           // of its thread
-  std::string source = {};                             // "train.script:12"; empty: unknown
+  std::string source = {};                             // "train.py:12"; empty: unknown
 };
 
 // A call of an executable.

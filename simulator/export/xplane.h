@@ -36,7 +36,7 @@ struct HostSpan {
   int64_t step = -1;   // its step; negative: none
   bool root = false;   // the step itself; on one thread only
   int64_t run = -1;    // the execution that it starts on the device, index into ProfileSpace::runs
-  std::string source;  // "train.script:12"; "": unknown
+  std::string source;  // "train.py:12"; "": unknown
   // Links between threads, from which XProf tells the step of an execution: a step's root leads to calls, a call to the
   // runtime's span of the execution, that to the module on the device. Numbers of steps and calls; negative: none.
   int64_t opens_step = -1;  // the root of this step

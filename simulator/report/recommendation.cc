@@ -279,7 +279,7 @@ class Recommender {
     return count;
   }
 
-  // Returns what the steady steps did in a phase, and where: " Most of it: forward at model.script:12.", or "".
+  // Returns what the steady steps did in a phase, and where: " Most of it: forward at model.py:12.", or "".
   std::string Places(HostPhase phase) const {
     std::map<std::pair<std::string, std::string>, std::pair<double, int64_t>> places;
     for (size_t k = now_.steady_from; k < host_.steps.size(); ++k) {

@@ -35,7 +35,7 @@ struct HostScope {
 struct HostCause {
   HostPhase phase = HostPhase::kOther;
   std::string what;    // the scope, or the op without a lowering; "": nothing in particular
-  std::string source;  // "train.script:12"; "": unknown
+  std::string source;  // "train.py:12"; "": unknown
   double seconds = 0;  // of host work; 0 for waits
   int64_t count = 0;
 };

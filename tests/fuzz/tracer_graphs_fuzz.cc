@@ -9,10 +9,10 @@
 
 #include "ir/core/diagnostic.h"
 #include "ir/core/source_buffer.h"
-#include "tracer/script/ir_builder.h"
 #include "tracer/step/tracer.h"
 #include "tracer/text/ir_reader.h"
 #include "tracer/text/ir_text.h"
+#include "tracer/text/record/ir_builder.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hlokit;

@@ -20,13 +20,13 @@
 #include "tests/random/text_builder.h"
 #include "tracer/dispatch/functions.h"
 #include "tracer/graph/tensor_impl.h"
-#include "tracer/script/ir_builder.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/executor.h"
 #include "tracer/step/graph_key.h"
 #include "tracer/step/tracer.h"
 #include "tracer/text/ir_reader.h"
 #include "tracer/text/ir_text.h"
+#include "tracer/text/record/ir_builder.h"
 
 namespace hlokit::lazy {
 namespace {

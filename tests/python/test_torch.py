@@ -448,6 +448,20 @@ def test_the_example_trains_a_model():
     assert usage.returncode == 1 and "train_torch.py" in usage.stderr
 
 
+@pytest.mark.parametrize("name, expected", [
+    ("train_mlp.py", ["step 10: rate 0.005, loss ", "step 30: rate 0.00125, loss ", " of 16 right\n",
+                      "31 steps, 31 graphs run, at most 1 a step, 3 different, 3 compiled, 0 loaded\nbroken by item of aten::sum, at "
+                      "main@train_mlp.py:"]),
+    ("train_data_parallel.py", ["step 10: loss 0.", "step 20: loss 0.",
+                                "84 steps, 84 graphs run, at most 1 a step, 3 different, 3 compiled, 0 loaded\n"]),
+])
+def test_examples_that_train(name, expected):
+    script = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python" / name
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert all(part in run.stdout for part in expected), run.stdout
+
+
 def test_examples_of_the_page():
     ht.configure(devices=1)
     ht._fallback.fallbacks.clear()

@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -118,6 +119,62 @@ def test_programs_of_devices_may_differ_between_collectives():
         return total.cpu().tolist()
 
     assert answers_of(run, 2) == [[10, 10, 2, 2]] * 2
+
+
+# What ends on one device, and what the devices are told that wait for it.
+def one_fails_before_a_collective(index):
+    x = torch.rand(4).to(xm.xla_device())
+    if index == 1:
+        x.item()
+    xm.all_reduce("sum", x).cpu()
+
+
+def one_fails_in_its_third_step(index):
+    x = torch.rand(4).to(xm.xla_device())
+    for step in range(3):
+        if index == 1 and step == 2:
+            x.item()
+        total = xm.all_reduce("sum", x)
+        xm.mark_step()
+        total.cpu()
+
+
+def one_fails_before_a_rendezvous(index):
+    if index == 1:
+        torch.rand(4).to(xm.xla_device()).item()
+    xm.rendezvous("start")
+
+
+def one_ends_early(index):
+    if index == 0:
+        xm.all_reduce("sum", torch.rand(4).to(xm.xla_device())).cpu()
+
+
+# Of item() of four elements, by PyTorch 1.13 and 2.
+NO_SCALAR = "(only one element tensors can|a Tensor with 4 elements cannot) be converted"
+
+
+@pytest.mark.parametrize("program, raised, told", [
+    (one_fails_before_a_collective, "^" + NO_SCALAR, 1),
+    (one_fails_in_its_third_step, "^" + NO_SCALAR, 3),
+    (one_fails_before_a_rendezvous, "^" + NO_SCALAR, 2),
+    (one_ends_early, "^xla:[12] has ended", 1),
+], ids=lambda value: getattr(value, "__name__", ""))
+def test_devices_do_not_wait_for_one_that_has_ended(program, raised, told):
+    said = {}
+
+    def run(index):
+        try:
+            program(index)
+        except Exception as error:
+            said[index] = str(error)
+            raise
+
+    with pytest.raises((RuntimeError, ValueError), match=raised):
+        ht.spawn(run, nprocs=3 if program is one_ends_early else told + 1)
+    waited = [text for index, text in said.items() if index != 1]
+    assert len(waited) == told
+    assert all(re.search("xla:1 failed: " + NO_SCALAR, text) for text in waited) or program is one_ends_early, waited
 
 
 LOOPS = {

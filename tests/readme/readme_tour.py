@@ -8,7 +8,9 @@ streams. No lines: any output, but none if the text goes on with "No output" or 
 number of lines. A command that ends in `\\` continues in the next line. `$ cat FILE` of a file that does not exist
 creates it with these lines. A command fails if and only if an error is part of its output, unless it prints
 its exit code. The commands of a page run
-in one fresh directory in which `examples` is that of the source. --update rewrites the output of commands where a page
+in one fresh directory in which `examples` is that of the source. `python3` is the Python that runs this, with the package of
+the build. From a command that runs a program with it to its end, a page is left out where hlokit.torch cannot be imported,
+which is said. --update rewrites the output of commands where a page
 shows all of it and it differs.
 
 Other blocks of code, indented or fenced, are rows of blocks.tsv beside this script, which says what becomes of each:
@@ -23,13 +25,16 @@ A block without a row, and a row without a block, is a failure. Code that is fen
 is part of a file in `examples`.
 """
 
+import functools
 import glob
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
 
+PROGRAM = re.compile(r"\bpython3 \S+\.py\b")
 SILENT = re.compile(r"no output|prints nothing if", re.IGNORECASE)
 
 
@@ -143,6 +148,14 @@ def problem_of(command, run):
     return ""
 
 
+@functools.cache
+def missing_torch(path, python_path):
+    """Why programs of hlokit.torch cannot run; empty if they can."""
+    environment = dict(os.environ, PATH=path, PYTHONPATH=python_path)
+    run = execute('python3 -c "import hlokit.torch"', None, environment)
+    return run.stdout.rstrip("\n").split("\n")[-1] if run.returncode != 0 else ""
+
+
 def run_page(page, source, environment, update):
     """Number of commands of the page, and number of failures."""
     with open(page, encoding="utf-8") as file:
@@ -157,6 +170,10 @@ def run_page(page, source, environment, update):
                 with open(os.path.join(folder, made[1]), "w", encoding="utf-8") as file:
                     file.write("\n".join(command.lines) + "\n")
                 continue
+            if PROGRAM.search(command.text):
+                if missing := missing_torch(environment["PATH"], environment["PYTHONPATH"]):
+                    print(f"SKIPPED: {os.path.relpath(page, source)} from $ {command.text}: {missing}")
+                    break
             run = execute(command.text, folder, environment)
             problem = problem_of(command, run)
             shown = indented(command.lines)
@@ -247,7 +264,13 @@ def main():
     for path in glob.glob(os.path.join(source, "examples", "*", "*")):
         with open(path, encoding="utf-8") as file:
             sources.append(file.read())
-    environment = dict(os.environ, PATH=bin_folder + os.pathsep + os.environ["PATH"])
+    programs = tempfile.TemporaryDirectory()
+    python = os.path.join(programs.name, "python3")
+    with open(python, "w", encoding="utf-8") as file:
+        file.write(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
+    os.chmod(python, 0o755)
+    environment = dict(os.environ, PATH=os.pathsep.join([programs.name, bin_folder, os.environ["PATH"]]),
+                       PYTHONPATH=os.path.join(os.path.dirname(bin_folder), "python"))
     table = BlockTable(source)
     pages = list(map(os.path.abspath, arguments[2:]))
     commands = blocks = bad = 0

@@ -67,7 +67,10 @@ struct ElsewhereRow {
   std::string_view flag;
   std::string_view instead;
 };
+constexpr char kRecordsPrograms[] = "hlokit.torch records programs in PyTorch (docs/pytorch.md)";
 constexpr ElsewhereRow kElsewhere[] = {
+    {"ir-dump", "--program", kRecordsPrograms},
+    {"ir-dump", "--script", kRecordsPrograms},
     {"hlo-opt", "--device", "hlo-run --device simulates; --passes='tpu{device=v5e}' compiles for a target"},
     {"hlo-opt", "--seed", "hlo-run runs modules; with --run-before-after: --run-seed"},
     {"hlo-opt", "--args", "hlo-run runs modules"},
@@ -195,11 +198,9 @@ std::string Reworded(std::string what) {
   constexpr std::string_view kArgument = "The following argument was not expected: ";
   if (what.starts_with(kArgument)) {
     const std::string argument = what.substr(kArgument.size());
-    const bool script = ToolName() == "ir-dump" && argument.ends_with(".py");
+    const bool program = ToolName() == "ir-dump" && (argument.ends_with(".py") || argument.ends_with(".script"));
     return StrCat("unexpected argument `", argument, "`",
-                  script ? "; ir-dump does not run Python: --program=FILE runs a program in its own language "
-                           "(docs/tracer.md), hlokit.torch traces PyTorch programs (docs/pytorch.md)"
-                         : "");
+                  program ? StrCat("; ir-dump runs no programs: ", kRecordsPrograms) : "");
   }
   if (what == "A subcommand is required") return "expected a command";
   // The first word of a sentence, but not the name of an argument.

@@ -62,14 +62,13 @@ void ModelFlags::AddTo(CLI::App* app) {
   cli::AddNumber(app, "--accumulate", &request.training.accumulate,
                  "batches whose gradients are averaged for an update", 1, 1 << 20);
   cli::AddNumber(app, "--warmup", &request.training.warmup, "updates in which the learning rate rises from 0", 0);
-  devices_ =
-      cli::AddNumber(app, "--devices,--num-devices", &request.devices,
-                     "number of devices in this process: they train a model, each on a shard of the batch with "
-                     "gradients summed over them, or each runs the script; at most 1024 run; of more, up to the "
-                     "largest slice of any TPU, graphs are emitted, and reports, which execute nothing, trace one "
-                     "for all",
-                     1, 18432)
-          ->capture_default_str();
+  devices_ = cli::AddNumber(
+                 app, "--devices,--num-devices", &request.devices,
+                 "number of devices in this process: they train a model, each on a shard of the batch with "
+                 "gradients summed over them; at most 1024 run; of more, up to the largest slice of any TPU, graphs "
+                 "are emitted, and reports, which execute nothing, trace one for all",
+                 1, 18432)
+                 ->capture_default_str();
   app->add_option("--mesh", mesh_,
                   "annotate the step that --emit=hlo prints with the usual shardings over a mesh of devices, AXIS:SIZE "
                   "separated by commas: data (the batch), fsdp (the batch, and parameters), model (layers of "
@@ -102,7 +101,7 @@ void ModelFlags::AddTo(CLI::App* app) {
   app->add_option("--inputs", request.inputs,
                   "files of examples, in the first dimension of arrays: .npy files of the inputs and the labels in the "
                   "model's order, or .npz and .safetensors files with arrays of their names, separated by commas; each "
-                  "step takes the next batch. With --program: files of the arrays that its input(\"NAME\") reads")
+                  "step takes the next batch")
       ->type_name("FILES")
       ->delimiter(',');
   app->add_option("--load", request.load, "safetensors file of parameters and buffers to start from")

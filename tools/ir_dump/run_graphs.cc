@@ -8,9 +8,9 @@
 #include "ir/core/str_cat.h"
 #include "tools/ir_dump/op_test_case.h"
 #include "tools/ir_dump/session.h"
-#include "tracer/script/ir_builder.h"
 #include "tracer/step/device_state.h"
 #include "tracer/text/ir_reader.h"
+#include "tracer/text/record/ir_builder.h"
 
 namespace hlokit {
 

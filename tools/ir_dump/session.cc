@@ -2,7 +2,6 @@
 #include "tools/ir_dump/session.h"
 
 #include <algorithm>
-#include <exception>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -13,7 +12,6 @@
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
-#include "ir/core/thread_group.h"
 #include "ir/text/literal_text.h"
 #include "ir/text/printer.h"
 #include "tools/cli/module_file.h"
@@ -24,8 +22,6 @@
 #include "tracer/models/training.h"
 #include "tracer/nn/parameter_registry.h"
 #include "tracer/nn/state_dict.h"
-#include "tracer/script/script.h"
-#include "tracer/script/script_inputs.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/execution_log.h"
 #include "tracer/step/executor.h"
@@ -231,85 +227,6 @@ bool Session::RunOne(const std::string& label, const lazy::OpTestCase& c, bool c
     if (absl::Status s = lazy::CheckOpCall(c, *call); !s.ok()) return Fail(label, s);
   }
   EmitReports(tracer);
-  return true;
-}
-
-bool Session::RunScriptFile(const SourceBuffer& source, const std::vector<std::string>& inputs) {
-  DiagnosticSink sink;
-  const std::unique_ptr<const lazy::Script> script = lazy::Script::Parse(source, &sink);
-  if (script == nullptr) {
-    diagnostics_.Show(sink, source);
-    return false;
-  }
-  lazy::TracerOptions logging = options;
-  logging.log_executions = true;  // scripts may print them
-  if (logging.client.num_devices <= 1 && script->devices() > 0) {
-    logging.client.num_devices = static_cast<int>(script->devices());
-  }
-  if (absl::Status s = Represent(emit.values, &logging); !s.ok()) return Fail(source.name(), s);
-  lazy::Tracer tracer(logging);
-  const lazy::DeviceGuard guard(tracer.device());
-  lazy::ProgramOptions program;
-  program.text.torch_xla_quirks = match_torch_xla;
-  std::unique_ptr<const lazy::script::ScriptInputs> arrays;
-  if (!inputs.empty()) {
-    absl::StatusOr<std::unique_ptr<const lazy::script::ScriptInputs>> opened = lazy::script::ScriptInputs::Open(inputs);
-    if (!opened.ok()) return FailInputs(opened.status());
-    arrays = *std::move(opened);
-    program.inputs = arrays.get();
-  }
-  std::vector<lazy::ProgramResult> results;
-  std::string printed;
-  bool ok;
-  if (json || module_format != "hlo") {
-    TextWriter writer(&printed);
-    ok = script->Run(tracer, program, writer, &results, &sink);
-  } else {
-    ok = script->Run(tracer, program, out_, &results, &sink);
-  }
-  diagnostics_.Show(sink, source);
-  if (json) {
-    Emit("output", std::move(printed));
-  } else if (ok && !printed.empty()) {
-    return Fail(source.name(), absl::InvalidArgumentError(
-                                   "the script prints, and a file of this format has one module and nothing else"));
-  }
-  std::vector<lazy::Tensors> roots;
-  for (const lazy::ProgramResult& result : results) {
-    roots.emplace_back();
-    for (const auto& variable : result.variables) roots.back().push_back(variable.second);
-  }
-  ok = ok && EmitGraph(tracer, roots[0]) && EmitValues(tracer, roots);
-  EmitReports(tracer);
-  if (emit.graphs && !results[0].captures.empty()) Emit("captures", results[0].captures);
-  return ok;
-}
-
-bool Session::EmitValues(lazy::Tracer& tracer, const std::vector<lazy::Tensors>& roots) {
-  if (roots.size() == 1 || !emit.values) return EmitValues(roots[0]);
-  // Devices wait for each other.
-  std::vector<absl::StatusOr<std::string>> texts(roots.size(), std::string());
-  const auto read = [&](size_t d) {
-    const lazy::DeviceGuard on(tracer.device(static_cast<int>(d)));
-    try {
-      texts[d] = ValuesText(roots[d]);
-    } catch (const std::exception& e) {
-      texts[d] = absl::ResourceExhaustedError(StrCat("device ", d, ": ", e.what()));
-      tracer.Leave(tracer.device(static_cast<int>(d)), std::string(texts[d].status().message()));
-    }
-  };
-  ThreadGroup others;
-  for (size_t d = 1; d < roots.size(); ++d) {
-    if (others.Start([&read, d] { read(d); })) continue;
-    texts[d] = absl::ResourceExhaustedError(StrCat("cannot start a thread for device ", d));
-    tracer.Leave(tracer.device(static_cast<int>(d)), std::string(texts[d].status().message()));
-  }
-  read(0);
-  others.Join();
-  for (size_t d = 0; d < roots.size(); ++d) {
-    if (!texts[d].ok()) return Fail("ir-dump", texts[d].status());
-    Emit("values", StrCat("device ", d, ":\n", *texts[d]));
-  }
   return true;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Output of ir-dump for a script, an op or a model.
+// Output of ir-dump for an op or a model.
 #ifndef HLOKIT_TOOLS_IR_DUMP_SESSION_H_
 #define HLOKIT_TOOLS_IR_DUMP_SESSION_H_
 
@@ -56,10 +56,6 @@ class Session {
   // Prints one step of a model, or trains it, or both. This function and those below return false after an error, which
   // is printed.
   bool RunModel(const ModelRequest& request);
-  // Runs a script on options.client.num_devices devices, or as many as it states, then prints the selected output for
-  // its variables; graphs are those of the first device.
-  // `inputs`: files of the arrays that its input() reads.
-  bool RunScriptFile(const SourceBuffer& source, const std::vector<std::string>& inputs = {});
   // Records a graph of a file of lazy graphs, or each, and prints the selected output. `number`: from 1; 0: all.
   // `arguments`: a file with a value for each parameter; empty: synthetic values.
   bool RunGraphs(std::shared_ptr<const SourceBuffer> source, size_t number, const SourceBuffer* arguments);
@@ -82,8 +78,6 @@ class Session {
   bool EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots, const lazy::Mesh* mesh = nullptr);
   void EmitKey(const runtime::CompilationCacheKey& key);
   bool EmitValues(const lazy::Tensors& roots);
-  // The same for the tensors of each device.
-  bool EmitValues(lazy::Tracer& tracer, const std::vector<lazy::Tensors>& roots);
   static absl::StatusOr<std::string> ValuesText(const lazy::Tensors& roots);
   void EmitReports(lazy::Tracer& tracer);
   // Opens the files of examples, if there are any. Returns false after an error.

@@ -36,7 +36,7 @@ bool SameValue(const runtime::DeviceBuffer& a, const runtime::DeviceBuffer& b) {
   return std::memcmp(a.literal().data(), b.literal().data(), a.literal().size_bytes()) == 0;
 }
 
-// Returns the first node of the subgraph that uses input `number`: "aten::mul (step@train.script:3)".
+// Returns the first node of the subgraph that uses input `number`: "aten::mul (step@train.py:3)".
 std::string UseOf(DeviceState& device, const PendingSubgraph& slice, size_t number) {
   const Graph& graph = device.graph();
   for (NodeId id : slice.order) {

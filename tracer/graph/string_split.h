@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits lines of schemas, scripts and recorded calls.
+// Splits lines of schemas, dumps and recorded calls.
 #ifndef HLOKIT_TRACER_GRAPH_STRING_SPLIT_H_
 #define HLOKIT_TRACER_GRAPH_STRING_SPLIT_H_
 

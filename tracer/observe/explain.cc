@@ -30,7 +30,7 @@ std::string NodeAndLocation(const TextNode& node) {
   return location.empty() ? std::string(node.op) : StrCat(node.op, " (", location, ")");
 }
 
-// Returns the first node that uses a leaf, by the leaf's number in post-order: "aten::mul (step@train.script:3)".
+// Returns the first node that uses a leaf, by the leaf's number in post-order: "aten::mul (step@train.py:3)".
 std::string FirstUseOf(const TextGraph& graph, size_t leaf) {
   size_t at = 0;
   for (; at < graph.nodes.size(); ++at) {

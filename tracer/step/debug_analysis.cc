@@ -39,7 +39,7 @@ class Block {
 std::string Gigabytes(int64_t bytes) { return StrCat(FormatFixed(static_cast<double>(bytes) / (1 << 30), 6), " GB"); }
 
 // Returns the most frequent origin of the executions that `counts` accepts: "; most often item of aten::sum at
-// f@x.script:3 (5 of 8)".
+// f@x.py:3 (5 of 8)".
 template <typename Counts>
 std::string MostOften(const ExecutionLog& log, Counts counts) {
   std::map<std::string, int64_t> places;

@@ -45,7 +45,7 @@ class ExecutionLog {
   std::vector<ExecutionRecord> executions_;
 };
 
-// Returns "step@file.script:3", or "".
+// Returns "step@file.py:3", or "".
 std::string LocationOf(const std::vector<SourceFrame>& frames);
 
 // Returns the graphs by step, with reasons and locations; then counts, and the reasons of extra graphs.

@@ -265,7 +265,10 @@ bool ReadGraphs(std::shared_ptr<const SourceBuffer> source, TextDump* dump, Diag
                 "expected `}` at the end of the graph");
   }
   if (dump->graphs.empty() && !sink->has_errors()) {
-    sink->Error(DiagnosticKind::kUnexpectedToken, {0, 0}, "expected a graph, `IR {`");
+    sink->Error(
+        DiagnosticKind::kUnexpectedToken, {0, 0}, "expected a graph, `IR {`",
+        "graphs are those that hlokit.torch, ir-dump and PyTorch/XLA save; hlokit.torch records programs in PyTorch "
+        "(docs/pytorch.md)");
   }
   dump->after = Between(segment, text.data() + text.size());
   return !sink->has_errors();

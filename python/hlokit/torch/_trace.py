@@ -139,6 +139,7 @@ class Trace:
         self._log: Optional[Any] = _hlokit.TraceLog(session)
         self._rows: List[Dict[str, Any]] = []
         self._graphs: List[Graph] = []
+        self._report = ""
         self._profile: Optional[Any] = None
         self._profiling = not _hlokit._profile_active()
         if self._profiling:
@@ -147,6 +148,7 @@ class Trace:
     def _stop(self) -> None:
         if self._log is not None:
             self._update()
+            self._report = self._log.report()
             self._log.stop()
             self._log = None
             if self._profiling:
@@ -163,6 +165,10 @@ class Trace:
         """The executed graphs, by device."""
         self._update()
         return self._graphs
+
+    def graph_report(self) -> str:
+        """The graphs by step, with reasons and lines; their counts, and what broke them, as of ir-dump --emit=graphs."""
+        return str(self._log.report()) if self._log is not None else self._report
 
     def main_graph(self) -> Graph:
         """The last of the largest graphs."""

@@ -51,6 +51,7 @@ def spawn(
 
     def run(index: int) -> None:
         try:
+            _hlokit._profile_thread(f"replica {index}")
             all_started.wait()
             if not gave_up.is_set():
                 call(index)

@@ -34,7 +34,7 @@ absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> SimulateProfile(const Pr
   const std::string chips = tpu::SplitDeviceName(flags.device).second;
   tpu::ProfileSimulation::Options options;
   options.replicas = flags.replicas;
-  // Models and scripts have no code of their own, whose work nothing counts.
+  // Models have no code of their own, whose work nothing counts.
   options.times = flags.host_times == "measured" ? tpu::HostTimes::kMeasured : tpu::HostTimes::kCounted;
   options.machine = [&](const Module& module) -> absl::StatusOr<tpu::SimulationOptions> {
     tpu::SimulationOptions simulation;

@@ -8,6 +8,7 @@
 #include "tests/unit/tracer/tracing.h"
 #include "tracer/capture/compile_region.h"
 #include "tracer/nn/optimizer.h"
+#include "tracer/step/execution_log.h"
 
 namespace hlokit::lazy {
 namespace {
@@ -277,6 +278,33 @@ TEST_F(CaptureTest, ARegionInAFullGraphForbidsExecutionsUntilTheOuterOneEnds) {
             "Unexpected execution happens inside the compiled function, exiting");
   (void)outer.End();
   EXPECT_TRUE(Sum(Vector({1, 2})).Item().ok());
+}
+
+class ReportedCaptureTest : public TracingTest {
+ protected:
+  static TracerOptions Options() {
+    TracerOptions options = SmallOptions();
+    options.log_executions = true;
+    return options;
+  }
+  ReportedCaptureTest() : TracingTest(Options()) {}
+};
+
+TEST_F(ReportedCaptureTest, ARegionAndWhatIsPendingBeforeItAreNamedInTheReport) {
+  const Tensor before = Exp(Vector({1, 2}));
+  CompileRegion region(&tracer, {"toy"});
+  const Tensor y = Relu(before);
+  ASSERT_TRUE(region.End().ok());
+  const std::vector<ExecutionRecord> executions = tracer.execution_log().executions();
+  const std::string report = GraphReport(executions);
+  for (const char* part : {"pending before a region of aten::exp toy_clear_pending", ", region toy, at ",
+                           "1 step, 2 graphs run, at most 2 a step, 2 different, 2 compiled, 0 loaded\n",
+                           "broken by pending before a region of aten::exp, at "}) {
+    EXPECT_TRUE(absl::StrContains(report, part)) << part << report;
+  }
+  const std::string json = GraphReportJson(executions);
+  EXPECT_TRUE(absl::StrContains(json, "\"by\": \"pending before a region of aten::exp\"")) << json;
+  EXPECT_TRUE(absl::StrContains(json, "\"times\": 1")) << json;
 }
 
 TEST_F(CaptureTest, ResultsKeepTheirHistoryWhereTheCallerDifferentiates) {

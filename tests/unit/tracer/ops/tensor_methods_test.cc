@@ -162,5 +162,11 @@ TEST_F(TensorMethodsTest, OfAnUndefinedTensorAreErrors) {
   EXPECT_FALSE(tracer.status().ok());
 }
 
+TEST_F(TensorMethodsTest, AResultOfAnotherKindIsNotWrittenInPlace) {
+  const Tensor x = tracer.FromLiteral(Literal::Zeros(tracer.device()->ArrayShape(ElementType::kS64, {2})));
+  x.mul_(0.5);
+  EXPECT_EQ(tracer.status().message(), "result type f32 can't be cast to the desired output type s64");
+}
+
 }  // namespace
 }  // namespace hlokit::lazy

@@ -4,8 +4,8 @@
 //
 // A line of PyTorch/XLA or of this library is one node; of torch's TorchScript backend, one call of an op. Attributes
 // that PyTorch/XLA omits since 2.2 are an error unless the shape of the result implies them.
-#ifndef HLOKIT_TRACER_SCRIPT_IR_BUILDER_H_
-#define HLOKIT_TRACER_SCRIPT_IR_BUILDER_H_
+#ifndef HLOKIT_TRACER_TEXT_RECORD_IR_BUILDER_H_
+#define HLOKIT_TRACER_TEXT_RECORD_IR_BUILDER_H_
 
 #include <cstdint>
 #include <functional>
@@ -30,4 +30,4 @@ bool BuildGraph(const TextDump& dump, const TextGraph& graph, Tracer& tracer, co
 
 }  // namespace hlokit::lazy
 
-#endif  // HLOKIT_TRACER_SCRIPT_IR_BUILDER_H_
+#endif  // HLOKIT_TRACER_TEXT_RECORD_IR_BUILDER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracer/script/ir_builder.h"
+#include "tracer/text/record/ir_builder.h"
 
 #include <algorithm>
 #include <map>
