@@ -15,6 +15,7 @@ import argparse
 import pathlib
 import re
 import sys
+import tempfile
 
 import folders
 
@@ -27,14 +28,6 @@ TABLES: dict[tuple[str, str], str] = {
     ("passes/expanders/register.cc", "RegisterExpanderPasses"): "a row for each pass",
     ("passes/sharding/register.cc", "RegisterShardingPasses"): "a row for each pass",
     ("passes/simplify/register.cc", "RegisterSimplifyPasses"): "a row for each pass",
-    ("interp/compiled/convolutions/convolution_step.cc", "PrepareConvolutionIn"): "to be split",
-    ("interp/exact/kernels/contractions/convolution.cc", "PrepareConvolution"): "to be split",
-    ("interp/exact/kernels/contractions/ragged_dot.cc", "PrepareRaggedDot"): "to be split",
-    ("runtime/client/client.cc", "Client::Execute"): "to be split",
-    ("tracer/autograd/node.cc", "RunBackward"): "to be split",
-    ("tracer/capture/capture.cc", "CapturedFunction::Trace"): "to be split",
-    ("python/binding/instruction_binding.cc", "BindInstruction"): "to be split",
-    ("python/binding/tracer_binding.cc", "BindSession"): "to be split",
     ("tools/hlo_opt.cc", "Run"): "to be split",
     ("tools/hlo_run.cc", "RunProcess"): "to be split",
     ("tools/hlo_run/flags.cc", "ParseFlags"): "to be split",
@@ -264,39 +257,101 @@ class Scanner:
         return words[words.index("=") - 1]
 
 
-# Each: a source, and the names and lines of its functions. {long} is a body of 99 lines, {short} one of 98.
+# Each: a source, and the names and lines of its functions; None: the braces do not match. LONG is 99 lines, SHORT 98.
 SELF_TEST = (
-    ("void F() {{\n{long}}}\n", {"F": 101}),
-    ("void F() {{\n{short}}}\n", {"F": 100}),
-    ("class A : public B<C> {{\n public:\n  A(int a,\n    int b)\n      : a_{{a}}, b_<int>{{b}}, c_(b) {{\n{long}  }}\n"
-     "  int a_{{1}};\n  void G() const override ABSL_LOCKS_EXCLUDED(mutex_) {{ a_ = 1; }}\n}};\n", {"A::A": 103, "A::G": 1}),
-    ("A::A(int a) try : a_({{1}}) {{\n{short}}}", {"A::A": 100}),
-    ("template <typename T, int N = (1 > 0)>\nrequires std::integral<T>\nT A<T>::B::operator()(T x) const {{\n{short}}}",
-     {"A::B::operator()": 102}),
-    ("bool operator==(const A& a, const A& b) {{\n}}\nA& A::operator=(A&& a) noexcept(true) {{\n}}\n"
-     "A::operator bool() const {{\n}}\nA::~A() {{\n}}", {"operator==": 2, "A::operator=": 2, "A::operator bool": 2, "A::~A": 2}),
-    ("[[nodiscard]] auto F(std::function<void()> f = [] {{ G(); }}, A a = {{}}) -> std::vector<int> {{\n{short}}}", {"F": 100}),
-    ("namespace a::b {{\nnamespace {{\nextern \"C\" {{\n// }} {{\nenum class E : int {{ kA, kB }};\nE F(struct S* s) {{\n}}\n}}\n}}\n}}",
-     {"F": 2}),
-    ("constexpr A kTable[] = {{\n{long}}};\nint x{{1}};\nconst auto kF = [](int a) -> int {{\n{long}}};\n", {"kF": 101}),
-    ("void F() {{  // }}\n  /* }} */ G(\"}}\\\"}}\", '}}', '\\'', R\"x(}}\n\")x\", 1'000'000, 0x1'f);\n}}\nvoid H() {{}}", {"F": 4, "H": 1}),
-    ("#define A(x) \\\n  void x() {{\nA(b) }}\n#if X  // it's {{\nvoid F() {{\n  const auto g = [] {{\n{long}  }};\n}}\n#endif\n", None),
-    ("#define A(x) \\\n  void x() {{\n#if X  // it's {{\nvoid F() {{\n  const auto g = [] {{\n{long}  }};\n}}\n#endif\n", {"F": 103}),
-    ("TEST(A, B) {{\n{short}}}\nPYBIND11_MODULE(a, m) {{\n}}\nHLOKIT_TARGET(\"avx2\") static int F() {{\n}}", {"TEST": 100, "PYBIND11_MODULE": 2, "F": 2}),
-    ("struct {{\n  int F() {{ return 1; }}\n}} a;\nunion alignas(8) U {{\n  U() {{}}\n}};", {"(unnamed)::F": 1, "U::U": 1}),
+    ("void F() {\nLONG}", {"F": 101}),
+    ("void F() {\nSHORT}", {"F": 100}),
+    (r"""class A : public B<C> {
+ public:
+  A(int a,
+    int b)
+      : a_{a}, b_<int>{b}, c_(b) {
+LONG  }
+  int a_{1};
+  void G() const override ABSL_LOCKS_EXCLUDED(mutex_) { a_ = 1; }
+};""", {"A::A": 103, "A::G": 1}),
+    ("A::A(int a) try : a_({1}) {\nSHORT}", {"A::A": 100}),
+    (r"""template <typename T, int N = (1 > 0)>
+requires std::integral<T>
+T A<T>::B::operator()(T x) const {
+SHORT}""", {"A::B::operator()": 102}),
+    (r"""bool operator==(const A& a, const A& b) {
+}
+A& A::operator=(A&& a) noexcept(true) {
+}
+A::operator bool() const {
+}
+A::~A() {
+}""", {"operator==": 2, "A::operator=": 2, "A::operator bool": 2, "A::~A": 2}),
+    (r"""[[nodiscard]] auto F(std::function<void()> f = [] { G(); }, A a = {}) -> std::vector<int> {
+SHORT}""", {"F": 100}),
+    (r"""namespace a::b {
+namespace {
+extern "C" {
+// } {
+enum class E : int { kA, kB };
+E F(struct S* s) {
+}
+}
+}
+}""", {"F": 2}),
+    (r"""constexpr A kTable[] = {
+LONG};
+int x{1};
+const auto kF = [](int a) -> int {
+LONG};""", {"kF": 101}),
+    (r"""void F() {  // }
+  /* } */ G("}}\"}", '}', '\'', R"x(}
+")x", 1'000'000, 0x1'f);
+}
+void H() {}""", {"F": 4, "H": 1}),
+    (r"""#define A(x) \
+  void x() {
+A(b) }""", None),
+    (r"""#define A(x) \
+  void x() {
+#if X  // it's {
+void F() {
+  const auto g = [] {
+LONG  };
+}
+#endif""", {"F": 103}),
+    (r"""TEST(A, B) {
+SHORT}
+PYBIND11_MODULE(a, m) {
+}
+HLOKIT_TARGET("avx2") static int F() {
+}""", {"TEST": 100, "PYBIND11_MODULE": 2, "F": 2}),
+    (r"""struct {
+  int F() { return 1; }
+} a;
+union alignas(8) U {
+  U() {}
+};""", {"(unnamed)::F": 1, "U::U": 1}),
 )
 
 
 def self_test() -> list[str]:
     found = []
     for template, expected in SELF_TEST:
-        source = template.format(long="  G();\n" * 99, short="  G();\n" * 98)
+        source = template.replace("LONG", "  G();\n" * 99).replace("SHORT", "  G();\n" * 98)
         try:
             functions = {name: lines for _, name, lines in Scanner(source).functions}
         except Unbalanced:
             functions = None
         if functions != expected:
             found.append(f"--self-test: {functions} instead of {expected} in\n{source}")
+    with tempfile.TemporaryDirectory() as directory:
+        source = pathlib.Path(directory)
+        (source / "ir").mkdir()
+        short, long = ("{\n" + "  G();\n" * (MAX_LINES - k) + "}\n" for k in (2, 1))
+        (source / "ir/a.cc").write_text(f"void Long() {long}void Table() {long}void Short() {short}")
+        (source / "ir/b.cc").write_text("void F() {\n")
+        tables = {("ir/a.cc", "Table"): "", ("ir/a.cc", "Short"): ""}
+        reports = list(problems(source, MAX_LINES, tables))
+    if reports != ["ir/a.cc:1: Long has 101 lines, more than 100", "ir/b.cc: braces do not match, at character 9",
+                   "function_length.py: ir/a.cc has no function Short of more than 100 lines; remove the row"]:
+        found.append(f"--self-test: reports {reports}")
     return found
 
 
