@@ -461,11 +461,11 @@ absl::StatusOr<Tensors> CapturedFunction::Replay(DeviceState& device, const Cach
   if (!roots.ok()) return roots.status();
   const runtime::TimedSection timed(&tracer_->metrics(), "RunCachedGraphOutputData");
   for (size_t i = 0; i < variant.output_bindings.size(); ++i) {
-    const OutputBinding& sink = variant.output_bindings[i];
-    TensorData* data = sink.argument ? DataOf(arguments[*sink.argument]) : sink.state;
+    const OutputBinding& binding = variant.output_bindings[i];
+    TensorData* data = binding.argument ? DataOf(arguments[*binding.argument]) : binding.state;
     if (data == nullptr) continue;
     Materialize(data, (*roots)[i]);
-    if (!sink.made) ++data->version;  // otherwise it stands for a new tensor
+    if (!binding.made) ++data->version;  // otherwise it stands for a new tensor
   }
   Tensors results;
   for (const Result& r : variant.results) {

@@ -169,7 +169,7 @@ class LlvmCodeGenerator : public CodeGenerator {
     module.setTargetTriple((*machine)->getTargetTriple().str());
     module.setDataLayout((*machine)->createDataLayout());
     LoopEmitter emitter(program, set, &module);
-    if (!emitter.Emit()) return Failed(emitter.error());
+    if (llvm::Error error = emitter.Emit()) return error;
     code->saved_values = emitter.saved_values();
     std::string invalid;
     llvm::raw_string_ostream report(invalid);
@@ -199,7 +199,7 @@ class LlvmCodeGenerator : public CodeGenerator {
     module.setTargetTriple(machine->getTargetTriple().str());
     module.setDataLayout(machine->createDataLayout());
     LoopEmitter emitter(program, set, &module);
-    if (!emitter.Emit()) return;
+    if (llvm::Error error = emitter.Emit()) return llvm::consumeError(std::move(error));
     if (kChecksAddresses) {
       if (llvm::Error error = AddAddressChecks(machine, &module)) return llvm::consumeError(std::move(error));
     }
