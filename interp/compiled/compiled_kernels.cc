@@ -42,14 +42,16 @@ bool CompiledKernels::PrepareGroup(CompiledComputationBuilder& builder, const In
   choice.loop = group.members.back().id();
   std::vector<LoopProgram> programs;
   std::vector<Instruction> materialized;
-  const bool prepared =
-      is_pool ? PreparePoolGroup(builder, group, group_options_.min_window_elements, &choice.reason)
-              : PrepareLoop(builder, group, group_options_.min_run, &code_, &programs, &materialized, &choice.reason);
+  const PrepareResult result =
+      is_pool ? PreparePoolGroup(builder, group, group_options_.min_window_elements)
+              : PrepareLoop(builder, group, group_options_.min_run, &code_, &programs, &materialized);
+  const bool prepared = !result.unsupported();
   num_threads_ = builder.program().options().num_threads;
   if (prepared) {
     for (LoopProgram& program : programs) loops_.push_back({choice.loop, std::move(program)});
   } else {
     choice.kind = KernelChoice::Kind::kExact;
+    choice.reason = result.reason();
   }
   for (Instruction member : group.members) {
     choice.instruction = member.id();
@@ -64,22 +66,27 @@ bool CompiledKernels::PrepareGroup(CompiledComputationBuilder& builder, const In
 bool CompiledKernels::Prepare(CompiledComputationBuilder& builder) {
   KernelChoice choice;
   choice.instruction = builder.instruction().id();
-  bool prepared = false;
+  PrepareResult result = PrepareResult::Unsupported();
+  KernelChoice::Kind kind = KernelChoice::Kind::kExact;
   const Opcode opcode = builder.instruction().opcode();
   if (opcode == Opcode::kDot) {
-    prepared = PrepareProduct(builder, &packed_weights_, &choice.reason);
-    if (prepared) choice.kind = KernelChoice::Kind::kProduct;
+    result = PrepareProduct(builder, &packed_weights_);
+    kind = KernelChoice::Kind::kProduct;
   } else if (opcode == Opcode::kConvolution) {
-    prepared = PrepareConvolutionStep(builder, &packed_weights_, &choice.reason);
-    if (prepared) choice.kind = KernelChoice::Kind::kConvolution;
+    result = PrepareConvolutionStep(builder, &packed_weights_);
+    kind = KernelChoice::Kind::kConvolution;
   } else if (opcode == Opcode::kReduceWindow || opcode == Opcode::kSelectAndScatter) {
-    prepared = opcode == Opcode::kReduceWindow
-                   ? PreparePool(builder, group_options_.min_window_elements, &choice.reason)
-                   : PrepareSelectAndScatterStep(builder, group_options_.min_window_elements, &choice.reason);
-    if (prepared) choice.kind = KernelChoice::Kind::kWindow;
+    result = opcode == Opcode::kReduceWindow ? PreparePool(builder, group_options_.min_window_elements)
+                                             : PrepareSelectAndScatterStep(builder, group_options_.min_window_elements);
+    kind = KernelChoice::Kind::kWindow;
+  }
+  if (result.unsupported()) {
+    choice.reason = result.reason();
+  } else {
+    choice.kind = kind;
   }
   choices_.push_back(std::move(choice));
-  return prepared;
+  return !result.unsupported();
 }
 
 bool CompiledKernels::Complete(bool prepared) {

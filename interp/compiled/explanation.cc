@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -133,13 +134,13 @@ LoopTexts TextsOf(const Module& module, const CompiledKernels& kernels, const Co
     if (choice.kind != KernelChoice::Kind::kLoop || choice.loop != loop.root) continue;
     StrAppend(&texts.hlo, ToString(module.instruction(choice.instruction), PrintOptions::Lossless()), "\n");
   }
-  GeneratedCode code;
-  std::string ignored;
-  CodeGenerator* const generator = Generator();
-  if (generator != nullptr && generator->Generate(loop.program, HostInstructionSet(), true, &code, &ignored)) {
-    texts.ir = std::move(code.ir);
-    texts.optimized_ir = std::move(code.optimized_ir);
-    texts.assembly = std::move(code.assembly);
+  const absl::StatusOr<CodeGenerator*>& generator = Generator();
+  if (!generator.ok()) return texts;
+  auto generated = (*generator)->Generate(loop.program, HostInstructionSet(), true);
+  if (GeneratedCode* const code = std::get_if<GeneratedCode>(&generated)) {
+    texts.ir = std::move(code->ir);
+    texts.optimized_ir = std::move(code->optimized_ir);
+    texts.assembly = std::move(code->assembly);
   }
   return texts;
 }

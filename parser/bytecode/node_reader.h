@@ -58,6 +58,11 @@ class NodeReader {
   NodeId BuiltinAttribute(ByteCursor* in);  // builtin_nodes.cc
   NodeId BuiltinType(ByteCursor* in);
   NodeId VhloAttribute(ByteCursor* in);  // vhlo_nodes.cc
+  NodeId OutputOperandAlias(ByteCursor* in);
+  NodeId TypeExtensions(ByteCursor* in);
+  NodeId Accuracy(ByteCursor* in);
+  NodeId Axis(ByteCursor* in);
+  NodeId MeshAxes(ByteCursor* in);
   NodeId VhloType(ByteCursor* in);
   NodeId QuantizedType(ByteCursor* in, bool per_axis);
   NodeId SdyAttribute(ByteCursor* in);  // sdy_nodes.cc

@@ -40,16 +40,8 @@ mlir::NodeId NodeReader::VhloAttribute(ByteCursor* in) {
       return Float(in);
     case kInteger:
       return Integer(in);
-    case kOutputOperandAlias: {
-      const std::vector<int64_t> output = Integers(in);
-      const int64_t operand = in->SignedVarInt();
-      const std::vector<int64_t> operand_indices = Integers(in);
-      if (!in->ok()) return {};
-      static constexpr std::string_view kNames[] = {"output_tuple_indices", "operand_index", "operand_tuple_indices"};
-      const NodeId values[] = {IntegerArray(output), nodes_.Integer(operand, nodes_.IntegerType(64)),
-                               IntegerArray(operand_indices)};
-      return Fields("stablehlo.output_operand_alias", kNames, values);
-    }
+    case kOutputOperandAlias:
+      return OutputOperandAlias(in);
     case kString: {
       const std::string_view text = String(in);
       return in->ok() ? nodes_.String(text) : NodeId();
@@ -58,61 +50,84 @@ mlir::NodeId NodeReader::VhloAttribute(ByteCursor* in) {
       return Dense(in);
     case kType:
       return GetType(in);
-    case kTypeExtensions: {
-      const std::vector<int64_t> bounds = Integers(in);
-      std::string text = "#stablehlo.bounds<";
-      for (size_t i = 0; i < bounds.size(); ++i) {
-        StrAppend(&text, i == 0 ? "" : ", ");
-        if (bounds[i] == mlir::kDynamicSize) {
-          text += "?";
-        } else {
-          StrAppend(&text, bounds[i]);
-        }
-      }
-      return in->ok() ? nodes_.Make(NodeKind::kVerbatim, text + ">", {}, {}) : NodeId();
-    }
-    case kAccuracy: {
-      const double absolute = Double(in), relative = Double(in);
-      const int64_t ulps = in->SignedVarInt();
-      const NodeId mode = GetAttribute(in);
-      if (!Ready(*in)) return {};
-      if (nodes_.kind(mode) != NodeKind::kEnum) return Fail(in, "an accuracy without a mode");
-      const NodeId type = nodes_.Make(NodeKind::kFloatType, "f64", {}, {});
-      const auto number = [&](double value) {
-        const int64_t bits = std::bit_cast<int64_t>(value);
-        return nodes_.Make(NodeKind::kFloat, "", {&bits, 1}, {&type, 1});
-      };
-      static constexpr std::string_view kNames[] = {"atol", "rtol", "ulps", "mode"};
-      const NodeId values[] = {number(absolute), number(relative), nodes_.Integer(ulps, nodes_.IntegerType(64)), mode};
-      return Fields("stablehlo.result_accuracy", kNames, values);
-    }
+    case kTypeExtensions:
+      return TypeExtensions(in);
+    case kAccuracy:
+      return Accuracy(in);
     case kSubAxis: {
       const int64_t before = in->SignedVarInt(), size = in->SignedVarInt();
       return in->ok() ? nodes_.Make(NodeKind::kVerbatim, StrCat("(", before, ")", size), {}, {}) : NodeId();
     }
-    case kAxis: {
-      const NodeId name = GetAttribute(in);
-      const uint64_t has_sub_axis = in->VarInt();
-      if (has_sub_axis > 1) return Fail(in, "an axis of an unknown form");
-      const NodeId sub_axis = has_sub_axis != 0 ? GetAttribute(in) : NodeId();
-      if (!Ready(*in)) return {};
-      static constexpr std::string_view kNames[] = {"name", "sub_axis_info"};
-      const NodeId values[] = {name, sub_axis};
-      const size_t count = 1 + static_cast<size_t>(has_sub_axis);
-      return Fields("stablehlo.axis_ref", absl::MakeConstSpan(kNames, count), absl::MakeConstSpan(values, count));
-    }
-    case kMeshAxes: {
-      const NodeId mesh = GetAttribute(in), axes = GetAttribute(in);
-      if (!Ready(*in)) return {};
-      if (nodes_.kind(mesh) != NodeKind::kString) return Fail(in, "axes of a mesh without a name");
-      if (nodes_.kind(axes) != NodeKind::kArray) return Fail(in, "axes of a mesh that are no list");
-      static constexpr std::string_view kNames[] = {"mesh", "axes"};
-      const NodeId values[] = {nodes_.Make(NodeKind::kSymbol, nodes_.text(mesh), {}, {}), axes};
-      return Fields("stablehlo.replica_group_mesh_axes", kNames, values);
-    }
+    case kAxis:
+      return Axis(in);
+    case kMeshAxes:
+      return MeshAxes(in);
     default:
       return Fail(in, StrCat("the attribute ", code, " of VHLO is unknown"));
   }
+}
+
+mlir::NodeId NodeReader::OutputOperandAlias(ByteCursor* in) {
+  const std::vector<int64_t> output = Integers(in);
+  const int64_t operand = in->SignedVarInt();
+  const std::vector<int64_t> operand_indices = Integers(in);
+  if (!in->ok()) return {};
+  static constexpr std::string_view kNames[] = {"output_tuple_indices", "operand_index", "operand_tuple_indices"};
+  const NodeId values[] = {IntegerArray(output), nodes_.Integer(operand, nodes_.IntegerType(64)),
+                           IntegerArray(operand_indices)};
+  return Fields("stablehlo.output_operand_alias", kNames, values);
+}
+
+mlir::NodeId NodeReader::TypeExtensions(ByteCursor* in) {
+  const std::vector<int64_t> bounds = Integers(in);
+  std::string text = "#stablehlo.bounds<";
+  for (size_t i = 0; i < bounds.size(); ++i) {
+    StrAppend(&text, i == 0 ? "" : ", ");
+    if (bounds[i] == mlir::kDynamicSize) {
+      text += "?";
+    } else {
+      StrAppend(&text, bounds[i]);
+    }
+  }
+  return in->ok() ? nodes_.Make(NodeKind::kVerbatim, text + ">", {}, {}) : NodeId();
+}
+
+mlir::NodeId NodeReader::Accuracy(ByteCursor* in) {
+  const double absolute = Double(in), relative = Double(in);
+  const int64_t ulps = in->SignedVarInt();
+  const NodeId mode = GetAttribute(in);
+  if (!Ready(*in)) return {};
+  if (nodes_.kind(mode) != NodeKind::kEnum) return Fail(in, "an accuracy without a mode");
+  const NodeId type = nodes_.Make(NodeKind::kFloatType, "f64", {}, {});
+  const auto number = [&](double value) {
+    const int64_t bits = std::bit_cast<int64_t>(value);
+    return nodes_.Make(NodeKind::kFloat, "", {&bits, 1}, {&type, 1});
+  };
+  static constexpr std::string_view kNames[] = {"atol", "rtol", "ulps", "mode"};
+  const NodeId values[] = {number(absolute), number(relative), nodes_.Integer(ulps, nodes_.IntegerType(64)), mode};
+  return Fields("stablehlo.result_accuracy", kNames, values);
+}
+
+mlir::NodeId NodeReader::Axis(ByteCursor* in) {
+  const NodeId name = GetAttribute(in);
+  const uint64_t has_sub_axis = in->VarInt();
+  if (has_sub_axis > 1) return Fail(in, "an axis of an unknown form");
+  const NodeId sub_axis = has_sub_axis != 0 ? GetAttribute(in) : NodeId();
+  if (!Ready(*in)) return {};
+  static constexpr std::string_view kNames[] = {"name", "sub_axis_info"};
+  const NodeId values[] = {name, sub_axis};
+  const size_t count = 1 + static_cast<size_t>(has_sub_axis);
+  return Fields("stablehlo.axis_ref", absl::MakeConstSpan(kNames, count), absl::MakeConstSpan(values, count));
+}
+
+mlir::NodeId NodeReader::MeshAxes(ByteCursor* in) {
+  const NodeId mesh = GetAttribute(in), axes = GetAttribute(in);
+  if (!Ready(*in)) return {};
+  if (nodes_.kind(mesh) != NodeKind::kString) return Fail(in, "axes of a mesh without a name");
+  if (nodes_.kind(axes) != NodeKind::kArray) return Fail(in, "axes of a mesh that are no list");
+  static constexpr std::string_view kNames[] = {"mesh", "axes"};
+  const NodeId values[] = {nodes_.Make(NodeKind::kSymbol, nodes_.text(mesh), {}, {}), axes};
+  return Fields("stablehlo.replica_group_mesh_axes", kNames, values);
 }
 
 mlir::NodeId NodeReader::VhloType(ByteCursor* in) {

@@ -199,6 +199,57 @@ NodeId OperationParser::ParseVerbatimAxes(std::string_view name) {
   return m_.nodes.Make(NodeKind::kVerbatim, StrCat("#sdy<", mnemonic, text, ">"), {}, {});
 }
 
+NodeId OperationParser::ParseBool() {
+  const std::string_view word = in_.Word();
+  if (word == "true" || word == "false") return m_.nodes.Bool(word == "true");
+  ErrorCustom("expected true or false");
+  return {};
+}
+
+// `[0, 1]`, or the attribute in full.
+NodeId OperationParser::ParseIntegers(int64_t bits) {
+  if (in_.PeekWord() == "array" || in_.PeekWord() == "dense") return nodes_.ParseAttribute();
+  std::vector<int64_t> list;
+  return IntegerList(&list) ? m_.nodes.DenseArray(list, bits) : NodeId();
+}
+
+NodeId OperationParser::ParsePrecisions() {
+  NodeTable& nodes = m_.nodes;
+  if (!in_.Expect('[', "before a precision config")) return {};
+  std::vector<NodeId> list;
+  if (!in_.TryConsume(']')) {
+    do {
+      list.push_back(ParseKeywordEnum("precision"));
+      if (!list.back().valid()) return {};
+      const std::string_view word = nodes.str(StringId(static_cast<uint32_t>(nodes.ints(list.back())[0])));
+      if (!IsPrecision(word)) {
+        ErrorCustom(
+            "failed to parse StableHLO_PrecisionAttr parameter 'value' which is to be a "
+            "`::mlir::stablehlo::Precision`");
+        return {};
+      }
+    } while (in_.TryConsume(','));
+    if (!in_.Expect(']', "after a precision config")) return {};
+  }
+  return nodes.Make(NodeKind::kArray, "", {}, list);
+}
+
+// [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]
+NodeId OperationParser::ParseConvolutionNumbers() {
+  std::string text;
+  std::string_view part;
+  for (int i = 0; i < 3; ++i) {
+    if (i == 1 && !in_.TryConsume('x')) {
+      in_.ErrorHere("expected 'x' in dimension numbers");
+      return {};
+    }
+    if (i == 2 && !in_.Expect("->", "in dimension numbers")) return {};
+    if (!in_.Expect('[', "in dimension numbers") || !in_.Balanced(']', &part)) return {};
+    StrAppend(&text, i == 1 ? "x" : i == 2 ? "->" : "", "[", OnOneLine(part), "]");
+  }
+  return m_.nodes.Make(NodeKind::kVerbatim, StrCat("#stablehlo.conv<", text, ">"), {}, {});
+}
+
 bool OperationParser::ParseAttributeValue(const AttributeDefinition& attribute) {
   NodeTable& nodes = m_.nodes;
   NodeId value;
@@ -213,23 +264,15 @@ bool OperationParser::ParseAttributeValue(const AttributeDefinition& attribute) 
     case AttributeKind::kIndex32:
       value = nodes_.ParseNumber(nodes.IntegerType(32));
       break;
-    case AttributeKind::kBool: {
-      const std::string_view word = in_.Word();
-      if (word != "true" && word != "false") return ErrorCustom("expected true or false");
-      value = nodes.Bool(word == "true");
+    case AttributeKind::kBool:
+      value = ParseBool();
       break;
-    }
     case AttributeKind::kDims:
-    case AttributeKind::kBools: {
-      if (in_.PeekWord() == "array" || in_.PeekWord() == "dense") {
-        value = nodes_.ParseAttribute();
-        break;
-      }
-      std::vector<int64_t> list;
-      if (!IntegerList(&list)) return false;
-      value = nodes.DenseArray(list, attribute.kind == AttributeKind::kBools ? 1 : 64);
+      value = ParseIntegers(64);
       break;
-    }
+    case AttributeKind::kBools:
+      value = ParseIntegers(1);
+      break;
     case AttributeKind::kString: {
       std::string text;
       if (!in_.String(&text)) return false;
@@ -242,42 +285,16 @@ bool OperationParser::ParseAttributeValue(const AttributeDefinition& attribute) 
     case AttributeKind::kComparisonType:
       value = ParseKeywordEnum("comparison_type");
       break;
-    case AttributeKind::kPrecisions: {
-      if (!in_.Expect('[', "before a precision config")) return false;
-      std::vector<NodeId> list;
-      if (!in_.TryConsume(']')) {
-        do {
-          list.push_back(ParseKeywordEnum("precision"));
-          if (!list.back().valid()) return false;
-          const std::string_view word = nodes.str(StringId(static_cast<uint32_t>(nodes.ints(list.back())[0])));
-          if (!IsPrecision(word)) {
-            return ErrorCustom(
-                "failed to parse StableHLO_PrecisionAttr parameter 'value' which is to be a "
-                "`::mlir::stablehlo::Precision`");
-          }
-        } while (in_.TryConsume(','));
-        if (!in_.Expect(']', "after a precision config")) return false;
-      }
-      value = nodes.Make(NodeKind::kArray, "", {}, list);
+    case AttributeKind::kPrecisions:
+      value = ParsePrecisions();
       break;
-    }
     case AttributeKind::kDotAlgorithm:
       if (!in_.Expect('<', "before a dot algorithm")) return false;
       value = nodes_.ParseFields(StrCat(op().definition->dialect, ".dot_algorithm"));
       break;
-    case AttributeKind::kConvolution: {
-      // [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]
-      std::string text;
-      std::string_view part;
-      for (int i = 0; i < 3; ++i) {
-        if (i == 1 && !in_.TryConsume('x')) return in_.ErrorHere("expected 'x' in dimension numbers");
-        if (i == 2 && !in_.Expect("->", "in dimension numbers")) return false;
-        if (!in_.Expect('[', "in dimension numbers") || !in_.Balanced(']', &part)) return false;
-        StrAppend(&text, i == 1 ? "x" : i == 2 ? "->" : "", "[", OnOneLine(part), "]");
-      }
-      value = nodes.Make(NodeKind::kVerbatim, StrCat("#stablehlo.conv<", text, ">"), {}, {});
+    case AttributeKind::kConvolution:
+      value = ParseConvolutionNumbers();
       break;
-    }
     case AttributeKind::kAxes:
       value = ParseVerbatimAxes(attribute.name);
       break;

@@ -66,246 +66,304 @@ void OperationPrinter::CustomWindow(const Operation& op) {
 }
 
 bool OperationPrinter::RunCustom(const Operation& op, Custom custom) {
-  const NodeTable& n = m_.nodes;
-  Frame& frame = frames_.back();
-  const auto symbol = [&] {
-    const NodeId name = m_.attribute(op, "sym_name");
-    if (!name.valid()) return;
-    out_ += " ";
-    AppendSymbol(n.text(name), &out_);
-  };
   switch (custom) {
     case Custom::kNone:
     case Custom::kValueType:
-    case Custom::kUi32:
-      if (custom == Custom::kUi32) {
-        out_ += " : ";
-        Types(ResultsOf(op));
-      }
       return true;
     case Custom::kModule:
-      if (frame.region == 0) {
-        ++frame.region;
-        symbol();
-        AttributeDictionary(op, "attributes");
-        out_ += " ";
-        OpenRegion(m_.regions_of(op)[0], false);
-        return false;
-      }
-      CloseRegion();
-      return true;
+      return CustomModule(op);
     case Custom::kFunc:
       return CustomFunc(op);
-    case Custom::kTo:
+    case Custom::kManual:
+      return CustomManual(op, /*named=*/false);
+    case Custom::kNamed:
+      return CustomManual(op, /*named=*/true);
+    case Custom::kReduce:
+      return CustomReduce(op);
+    case Custom::kRegions:
+      return CustomRegions(op);
+    case Custom::kWhile:
+      return CustomWhile(op);
+    case Custom::kScan:
+      return CustomScan(op);
+    case Custom::kFor:
+      return true;  // printed in the generic form
+    case Custom::kUi32:
       out_ += " : ";
-      if (out_.ends_with(": : ")) out_.resize(out_.size() - 2);
-      Types(m_.operands_of(op));
-      out_ += " to ";
       Types(ResultsOf(op));
       return true;
+    case Custom::kTo:
+      CustomTo(op);
+      return true;
     case Custom::kExtractType:
+    case Custom::kIndirect:
+      out_ += " : ";
+      Types(m_.operands_of(op).subspan(0, 1));
+      return true;
     case Custom::kInsertType:
       out_ += " : ";
-      Types(custom == Custom::kInsertType ? absl::Span<const ValueId>(ResultsOf(op))
-                                          : m_.operands_of(op).subspan(0, 1));
+      Types(ResultsOf(op));
       return true;
     case Custom::kOperandTypes:
       out_ += " : ";
       Types(m_.operands_of(op));
       return true;
     case Custom::kMesh:
-      symbol();
-      out_ += " = ";
-      Axes(m_.attribute(op, "mesh"));
+      CustomMesh(op);
       return true;
-    case Custom::kDirection: {
-      const NodeId value = m_.attribute(op, "allowed_direction");
-      out_ += " allowed_direction=";
-      if (n.kind(value) == NodeKind::kEnum) out_ += n.str(StringId(static_cast<uint32_t>(n.ints(value)[0])));
+    case Custom::kDirection:
+      CustomDirection(op);
       return true;
-    }
-    case Custom::kManual:
-    case Custom::kNamed: {
-      if (frame.region == 0) {
-        ++frame.region;
-        if (custom == Custom::kNamed) {
-          out_ += "<";
-          AppendText(n, m_.attribute(op, "name"), &out_);
-          out_ += ">";
-        }
-        out_ += "(";
-        Operands(m_.operands_of(op));
-        out_ += ")";
-        for (std::string_view name : {"in_shardings", "out_shardings", "manual_axes"}) {
-          if (!m_.attribute(op, name).valid()) continue;
-          StrAppend(&out_, " ", name, "=");
-          Axes(m_.attribute(op, name));
-        }
-        out_ += " (";
-        const BlockId block = m_.block(m_.regions_of(op)[0]);
-        for (uint32_t i = 0; block.valid() && i < m_.blocks[block.value].argument_count; ++i) {
-          if (i != 0) out_ += ", ";
-          Argument(m_.argument(m_.blocks[block.value], i));
-        }
-        out_ += ") ";
-        OpenRegion(m_.regions_of(op)[0], false);
-        return false;
-      }
-      CloseRegion();
-      AttributeDictionary(op);
-      out_ += " : ";
-      FunctionType(op);
-      return true;
-    }
     case Custom::kBits:
-      StrAppend(&out_, " e", n.IntegerValue(m_.attribute(op, "exponent_bits")).value_or(0), "m",
-                n.IntegerValue(m_.attribute(op, "mantissa_bits")).value_or(0));
+      CustomBits(op);
       return true;
-    case Custom::kRanges: {
-      const std::vector<int64_t> starts = *n.Integers(m_.attribute(op, "start_indices")),
-                                 limits = *n.Integers(m_.attribute(op, "limit_indices")),
-                                 strides = *n.Integers(m_.attribute(op, "strides"));
-      out_ += " [";
-      for (size_t i = 0; i < starts.size(); ++i) {
-        StrAppend(&out_, i == 0 ? "" : ", ", starts[i], ":", limits[i]);
-        if (strides[i] != 1) StrAppend(&out_, ":", strides[i]);
-      }
-      out_ += "]";
+    case Custom::kRanges:
+      CustomRanges(op);
       return true;
-    }
-    case Custom::kSelect: {
-      const absl::Span<const ValueId> in = m_.operands_of(op);
-      out_ += " : ";
-      if (m_.type(in[1]) == m_.type(in[2]) && m_.type(in[1]) == m_.type(m_.result(op))) {
-        Types(in.subspan(0, 2));
-      } else {
-        FunctionType(op);
-      }
+    case Custom::kSelect:
+      CustomSelect(op);
       return true;
-    }
-    case Custom::kComplex: {
-      // The parts have the type of the parts of the result.
-      const NodeId type = m_.type(m_.result(op));
-      out_ += " : ";
-      bool same = n.kind(type) == NodeKind::kTensorType && n.kind(n.child(type, 0)) == NodeKind::kComplexType;
-      for (ValueId value : m_.operands_of(op)) {
-        const NodeId part = m_.type(value);
-        same = same && n.kind(part) == NodeKind::kTensorType && n.ints(part) == n.ints(type) &&
-               n.child_count(part) == n.child_count(type) &&
-               (n.child_count(part) < 2 || n.child(part, 1) == n.child(type, 1)) &&
-               n.child(part, 0) == n.child(n.child(type, 0), 0);
-      }
-      if (same) {
-        Type(type);
-      } else {
-        FunctionType(op);
-      }
+    case Custom::kComplex:
+      CustomComplex(op);
       return true;
-    }
     case Custom::kDotDims:
       CustomDotDims(op);
       return true;
     case Custom::kWindow:
       CustomWindow(op);
       return true;
-    case Custom::kReduce:
-      return CustomReduce(op);
-    case Custom::kTuple: {
-      const NodeId type = m_.type(m_.result(op));
-      bool same = n.kind(type) == NodeKind::kTupleType && n.child_count(type) == op.operand_count;
-      for (size_t i = 0; same && i < op.operand_count; ++i) same = n.child(type, i) == m_.type(m_.operands_of(op)[i]);
-      out_ += " : ";
-      if (same) {
-        Type(type);
-      } else {
-        FunctionType(op);
-      }
+    case Custom::kTuple:
+      CustomTuple(op);
       return true;
-    }
     case Custom::kSameTypes:
       SameTypes(op);
       return true;
     case Custom::kBarrier:
-      if (op.operand_count == 0) {
-        out_ += "()";
-        AttributeDictionary(op);
-        return true;
-      }
-      out_ += " ";
-      Operands(m_.operands_of(op));
-      AttributeDictionary(op);
-      out_ += " : ";
-      Types(m_.operands_of(op));
+      CustomBarrier(op);
       return true;
     case Custom::kCustomCall:
-      out_ += " ";
-      AppendSymbol(n.text(m_.attribute(op, "call_target_name")), &out_);
-      out_ += "(";
-      Operands(m_.operands_of(op));
-      out_ += ")";
+      CustomCallTarget(op);
       return true;
-    case Custom::kIndirect:
-      out_ += " : ";
-      Types(m_.operands_of(op).subspan(0, 1));
-      return true;
-    case Custom::kRegions:
-      if (frame.region != 0) CloseRegion();
-      if (frame.region == op.region_count) {
-        if (op.region_count != 0) out_ += ")";
-        return true;
-      }
-      out_ += frame.region == 0 ? " (" : ", ";
-      OpenRegion(m_.regions_of(op)[frame.region++], /*labels=*/true);
-      return false;
-    case Custom::kWhile: {
-      if (frame.region == 0) {
-        const Block& block = m_.blocks[m_.block(m_.regions_of(op)[0]).value];
-        out_ += "(";
-        for (uint32_t i = 0; i < op.operand_count; ++i) {
-          if (i != 0) out_ += ", ";
-          StrAppend(&out_, names_.Use(m_.argument(block, i)), " = ", names_.Use(m_.operands_of(op)[i]));
-        }
-        out_ += ")";
-        if (op.operand_count != 0) {
-          out_ += " : ";
-          Types(m_.operands_of(op));
-        }
-        AttributeDictionary(op, "attributes");
-        out_ += "\n";
-        out_.append(static_cast<size_t>(indent_), ' ');
-        out_ += "cond ";
-      } else {
-        CloseRegion();
-        if (frame.region == 2) return true;
-        out_ += " do ";
-      }
-      OpenRegion(m_.regions_of(op)[frame.region++], false);
-      return false;
-    }
-    case Custom::kFor:
-      return true;  // printed in the generic form
-    case Custom::kScan: {
-      if (frame.region == 0) {
-        const std::vector<int64_t> segments = *n.Integers(m_.attribute(op, "operandSegmentSizes"));
-        const auto inputs = static_cast<size_t>(segments[0]);
-        ++frame.region;
-        out_ += "(";
-        Operands(m_.operands_of(op).subspan(0, inputs));
-        out_ += ") inits (";
-        Operands(m_.operands_of(op).subspan(inputs));
-        StrAppend(&out_, ") dimension=", n.IntegerValue(m_.attribute(op, "dimension")).value_or(0));
-        AttributeDictionary(op, "attributes");
-        out_ += " ";
-        OpenRegion(m_.regions_of(op)[0], true);
-        return false;
-      }
-      CloseRegion();
-      out_ += " : ";
-      FunctionType(op);
-      return true;
-    }
   }
   return true;
+}
+
+void OperationPrinter::SymbolName(const Operation& op) {
+  const NodeId name = m_.attribute(op, "sym_name");
+  if (!name.valid()) return;
+  out_ += " ";
+  AppendSymbol(m_.nodes.text(name), &out_);
+}
+
+// ---- without regions ----
+
+void OperationPrinter::CustomTo(const Operation& op) {
+  out_ += " : ";
+  if (out_.ends_with(": : ")) out_.resize(out_.size() - 2);
+  Types(m_.operands_of(op));
+  out_ += " to ";
+  Types(ResultsOf(op));
+}
+
+void OperationPrinter::CustomMesh(const Operation& op) {
+  SymbolName(op);
+  out_ += " = ";
+  Axes(m_.attribute(op, "mesh"));
+}
+
+void OperationPrinter::CustomDirection(const Operation& op) {
+  const NodeTable& n = m_.nodes;
+  const NodeId value = m_.attribute(op, "allowed_direction");
+  out_ += " allowed_direction=";
+  if (n.kind(value) == NodeKind::kEnum) out_ += n.str(StringId(static_cast<uint32_t>(n.ints(value)[0])));
+}
+
+void OperationPrinter::CustomBits(const Operation& op) {
+  const auto bits = [&](std::string_view name) { return m_.nodes.IntegerValue(m_.attribute(op, name)).value_or(0); };
+  StrAppend(&out_, " e", bits("exponent_bits"), "m", bits("mantissa_bits"));
+}
+
+void OperationPrinter::CustomRanges(const Operation& op) {
+  const auto list = [&](std::string_view name) { return *m_.nodes.Integers(m_.attribute(op, name)); };
+  const std::vector<int64_t> starts = list("start_indices"), limits = list("limit_indices"), strides = list("strides");
+  out_ += " [";
+  for (size_t i = 0; i < starts.size(); ++i) {
+    StrAppend(&out_, i == 0 ? "" : ", ", starts[i], ":", limits[i]);
+    if (strides[i] != 1) StrAppend(&out_, ":", strides[i]);
+  }
+  out_ += "]";
+}
+
+void OperationPrinter::CustomSelect(const Operation& op) {
+  const absl::Span<const ValueId> in = m_.operands_of(op);
+  out_ += " : ";
+  if (m_.type(in[1]) == m_.type(in[2]) && m_.type(in[1]) == m_.type(m_.result(op))) {
+    Types(in.subspan(0, 2));
+  } else {
+    FunctionType(op);
+  }
+}
+
+void OperationPrinter::CustomComplex(const Operation& op) {
+  // The parts have the type of the parts of the result.
+  const NodeTable& n = m_.nodes;
+  const NodeId type = m_.type(m_.result(op));
+  out_ += " : ";
+  bool same = n.kind(type) == NodeKind::kTensorType && n.kind(n.child(type, 0)) == NodeKind::kComplexType;
+  for (ValueId value : m_.operands_of(op)) {
+    const NodeId part = m_.type(value);
+    same = same && n.kind(part) == NodeKind::kTensorType && n.ints(part) == n.ints(type) &&
+           n.child_count(part) == n.child_count(type) &&
+           (n.child_count(part) < 2 || n.child(part, 1) == n.child(type, 1)) &&
+           n.child(part, 0) == n.child(n.child(type, 0), 0);
+  }
+  if (same) {
+    Type(type);
+  } else {
+    FunctionType(op);
+  }
+}
+
+void OperationPrinter::CustomTuple(const Operation& op) {
+  const NodeTable& n = m_.nodes;
+  const NodeId type = m_.type(m_.result(op));
+  bool same = n.kind(type) == NodeKind::kTupleType && n.child_count(type) == op.operand_count;
+  for (size_t i = 0; same && i < op.operand_count; ++i) same = n.child(type, i) == m_.type(m_.operands_of(op)[i]);
+  out_ += " : ";
+  if (same) {
+    Type(type);
+  } else {
+    FunctionType(op);
+  }
+}
+
+void OperationPrinter::CustomBarrier(const Operation& op) {
+  if (op.operand_count == 0) {
+    out_ += "()";
+    AttributeDictionary(op);
+    return;
+  }
+  out_ += " ";
+  Operands(m_.operands_of(op));
+  AttributeDictionary(op);
+  out_ += " : ";
+  Types(m_.operands_of(op));
+}
+
+void OperationPrinter::CustomCallTarget(const Operation& op) {
+  out_ += " ";
+  AppendSymbol(m_.nodes.text(m_.attribute(op, "call_target_name")), &out_);
+  out_ += "(";
+  Operands(m_.operands_of(op));
+  out_ += ")";
+}
+
+// ---- with regions ----
+
+bool OperationPrinter::CustomModule(const Operation& op) {
+  if (frames_.back().region != 0) {
+    CloseRegion();
+    return true;
+  }
+  ++frames_.back().region;
+  SymbolName(op);
+  AttributeDictionary(op, "attributes");
+  out_ += " ";
+  OpenRegion(m_.regions_of(op)[0], false);
+  return false;
+}
+
+bool OperationPrinter::CustomManual(const Operation& op, bool named) {
+  if (frames_.back().region != 0) {
+    CloseRegion();
+    AttributeDictionary(op);
+    out_ += " : ";
+    FunctionType(op);
+    return true;
+  }
+  ++frames_.back().region;
+  if (named) {
+    out_ += "<";
+    AppendText(m_.nodes, m_.attribute(op, "name"), &out_);
+    out_ += ">";
+  }
+  out_ += "(";
+  Operands(m_.operands_of(op));
+  out_ += ")";
+  for (std::string_view name : {"in_shardings", "out_shardings", "manual_axes"}) {
+    if (!m_.attribute(op, name).valid()) continue;
+    StrAppend(&out_, " ", name, "=");
+    Axes(m_.attribute(op, name));
+  }
+  out_ += " (";
+  const BlockId block = m_.block(m_.regions_of(op)[0]);
+  for (uint32_t i = 0; block.valid() && i < m_.blocks[block.value].argument_count; ++i) {
+    if (i != 0) out_ += ", ";
+    Argument(m_.argument(m_.blocks[block.value], i));
+  }
+  out_ += ") ";
+  OpenRegion(m_.regions_of(op)[0], false);
+  return false;
+}
+
+bool OperationPrinter::CustomRegions(const Operation& op) {
+  Frame& frame = frames_.back();
+  if (frame.region != 0) CloseRegion();
+  if (frame.region == op.region_count) {
+    if (op.region_count != 0) out_ += ")";
+    return true;
+  }
+  out_ += frame.region == 0 ? " (" : ", ";
+  OpenRegion(m_.regions_of(op)[frame.region++], /*labels=*/true);
+  return false;
+}
+
+bool OperationPrinter::CustomWhile(const Operation& op) {
+  Frame& frame = frames_.back();
+  if (frame.region == 0) {
+    const Block& block = m_.blocks[m_.block(m_.regions_of(op)[0]).value];
+    out_ += "(";
+    for (uint32_t i = 0; i < op.operand_count; ++i) {
+      if (i != 0) out_ += ", ";
+      StrAppend(&out_, names_.Use(m_.argument(block, i)), " = ", names_.Use(m_.operands_of(op)[i]));
+    }
+    out_ += ")";
+    if (op.operand_count != 0) {
+      out_ += " : ";
+      Types(m_.operands_of(op));
+    }
+    AttributeDictionary(op, "attributes");
+    out_ += "\n";
+    out_.append(static_cast<size_t>(indent_), ' ');
+    out_ += "cond ";
+  } else {
+    CloseRegion();
+    if (frame.region == 2) return true;
+    out_ += " do ";
+  }
+  OpenRegion(m_.regions_of(op)[frame.region++], false);
+  return false;
+}
+
+bool OperationPrinter::CustomScan(const Operation& op) {
+  if (frames_.back().region != 0) {
+    CloseRegion();
+    out_ += " : ";
+    FunctionType(op);
+    return true;
+  }
+  ++frames_.back().region;
+  const std::vector<int64_t> segments = *m_.nodes.Integers(m_.attribute(op, "operandSegmentSizes"));
+  const auto inputs = static_cast<size_t>(segments[0]);
+  out_ += "(";
+  Operands(m_.operands_of(op).subspan(0, inputs));
+  out_ += ") inits (";
+  Operands(m_.operands_of(op).subspan(inputs));
+  StrAppend(&out_, ") dimension=", m_.nodes.IntegerValue(m_.attribute(op, "dimension")).value_or(0));
+  AttributeDictionary(op, "attributes");
+  out_ += " ";
+  OpenRegion(m_.regions_of(op)[0], true);
+  return false;
 }
 
 bool OperationPrinter::CustomFunc(const Operation& op) {

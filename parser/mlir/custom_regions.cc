@@ -281,4 +281,14 @@ OperationParser::Flow OperationParser::CustomManual(bool named) {
   return in_.Expect(':', "and a function type") && ParseFunctionType() ? Flow::kDone : Flow::kError;
 }
 
+OperationParser::Flow OperationParser::CustomRegions() {
+  if (op().state == 0) {
+    if (!in_.TryConsume('(')) return Flow::kDone;
+  } else if (!in_.TryConsume(',')) {
+    return in_.Expect(')', "after regions") ? Flow::kDone : Flow::kError;
+  }
+  op().state = 1;
+  return in_.Expect('{', "to begin a region") ? OpenedRegion() : Flow::kError;
+}
+
 }  // namespace hlokit::mlir

@@ -8,7 +8,6 @@ namespace hlokit::mlir {
 
 OperationParser::Flow OperationParser::RunCustom(Custom custom) {
   const auto flow = [](bool good) { return good ? Flow::kDone : Flow::kError; };
-  NodeTable& nodes = m_.nodes;
   switch (custom) {
     case Custom::kNone:
       return Flow::kDone;
@@ -16,57 +15,20 @@ OperationParser::Flow OperationParser::RunCustom(Custom custom) {
       return CustomModule();
     case Custom::kFunc:
       return CustomFunc();
-    case Custom::kValueType: {
-      const NodeId value = attributes_.back().value;  // in front of the type only the value stands
-      NodeId type;
-      switch (nodes.kind(value)) {
-        case NodeKind::kDense:
-        case NodeKind::kDenseText:
-        case NodeKind::kDenseResource:
-        case NodeKind::kInteger:
-        case NodeKind::kFloat:
-          type = nodes.child(value, 0);
-          break;
-        default:
-          return flow(ErrorCustom("expected a value with a type"));
-      }
-      result_types_.push_back(type);
-      op().has_types = true;
-      return Flow::kDone;
-    }
-    case Custom::kTo: {
-      if (!ParseTypeList(&operand_types_)) return Flow::kError;
-      if (!in_.TryConsumeWord("to")) return flow(in_.ErrorHere("expected 'to'"));
-      op().has_types = true;
-      return flow(ParseTypeList(&result_types_));
-    }
+    case Custom::kValueType:
+      return flow(CustomValueType());
+    case Custom::kTo:
+      return flow(CustomTo());
     case Custom::kExtractType:
-    case Custom::kInsertType: {
-      if (!in_.Expect(':', "and a type")) return Flow::kError;
-      const NodeId type = nodes_.ParseType();
-      if (!type.valid()) return Flow::kError;
-      if (nodes.kind(type) != NodeKind::kTensorType) return flow(ErrorCustom("expected a tensor type"));
-      result_types_.push_back(custom == Custom::kInsertType ? type : nodes.child(type, 0));
-      return Flow::kDone;
-    }
+      return flow(CustomTensorType(/*of_result=*/false));
+    case Custom::kInsertType:
+      return flow(CustomTensorType(/*of_result=*/true));
     case Custom::kOperandTypes:
-      if (!in_.Expect(':', "and types") || !ParseTypeList(&operand_types_)) return Flow::kError;
-      op().has_types = true;
-      result_types_.push_back(nodes.Make(NodeKind::kDialectType, "shape.witness", {}, {}));
-      return Flow::kDone;
-    case Custom::kMesh: {
-      std::string name;
-      if (!SymbolName(&name) || !AddAttribute("sym_name", nodes.String(name), true)) return Flow::kError;
-      if (!in_.Expect('=', "before a mesh")) return Flow::kError;
-      return flow(AddAttribute("mesh", ParseVerbatimAxes("mesh"), true));
-    }
-    case Custom::kDirection: {
-      if (!in_.TryConsumeWord("allowed_direction") || !in_.Expect('=')) {
-        return flow(in_.ErrorHere("expected 'allowed_direction='"));
-      }
-      const std::string_view word = in_.Word();
-      return flow(AddAttribute("allowed_direction", nodes.Enum("sdy.propagation_direction", word), true));
-    }
+      return flow(CustomOperandTypes());
+    case Custom::kMesh:
+      return flow(CustomMesh());
+    case Custom::kDirection:
+      return flow(CustomDirection());
     case Custom::kManual:
       return CustomManual(false);
     case Custom::kNamed:
@@ -85,38 +47,14 @@ OperationParser::Flow OperationParser::RunCustom(Custom custom) {
       return flow(CustomWindow());
     case Custom::kReduce:
       return CustomReduce();
-    case Custom::kTuple: {
-      if (!in_.Expect(':', "and a type")) return Flow::kError;
-      const NodeId type = nodes_.ParseType();
-      if (!type.valid()) return Flow::kError;
-      if (nodes.kind(type) == NodeKind::kFunctionType) return flow(SetFunctionType(type));
-      if (nodes.kind(type) != NodeKind::kTupleType) return flow(ErrorCustom("expected tuple type"));
-      for (NodeId element : nodes.children(type)) operand_types_.push_back(element);
-      op().has_types = true;
-      result_types_.push_back(type);
-      return Flow::kDone;
-    }
+    case Custom::kTuple:
+      return flow(CustomTuple());
     case Custom::kSameTypes:
       return flow(ParseSameTypes());
-    case Custom::kUi32: {
-      NodeId type = nodes.Tensor({}, nodes.IntegerType(32, Signedness::kUnsigned));
-      if (in_.TryConsume(':')) {
-        type = nodes_.ParseType();
-        if (!type.valid()) return Flow::kError;
-      }
-      result_types_.push_back(type);
-      return Flow::kDone;
-    }
-    case Custom::kBarrier: {
-      op().has_types = true;
-      if (in_.TryConsume('(')) return flow(in_.Expect(')') && (in_.Peek() != '{' || ParseAttributeDictionary()));
-      if (!ParseOperands(true) || (in_.Peek() == '{' && !ParseAttributeDictionary())) return Flow::kError;
-      if (!in_.Expect(':', "and types")) return Flow::kError;
-      const size_t first = operand_types_.size();
-      if (!ParseTypeList(&operand_types_)) return Flow::kError;
-      for (size_t i = first; i < operand_types_.size(); ++i) result_types_.push_back(operand_types_[i]);
-      return Flow::kDone;
-    }
+    case Custom::kUi32:
+      return flow(CustomUi32());
+    case Custom::kBarrier:
+      return flow(CustomBarrier());
     case Custom::kCustomCall:
       return flow(CustomCallTarget());
     case Custom::kWhile:
@@ -125,25 +63,111 @@ OperationParser::Flow OperationParser::RunCustom(Custom custom) {
       return CustomScan();
     case Custom::kFor:
       return CustomFor();
-    case Custom::kIndirect: {
-      if (!in_.Expect(':', "and a function type")) return Flow::kError;
-      const NodeId type = nodes_.ParseType();
-      if (!type.valid() || nodes.kind(type) != NodeKind::kFunctionType)
-        return flow(type.valid() && ErrorCustom("expected function type"));
-      operand_types_.push_back(type);
-      return flow(SetFunctionType(type));
-    }
+    case Custom::kIndirect:
+      return flow(CustomIndirect());
     case Custom::kRegions:
-      if (op().state == 0) {
-        if (!in_.TryConsume('(')) return Flow::kDone;
-      } else if (!in_.TryConsume(',')) {
-        return flow(in_.Expect(')', "after regions"));
-      }
-      op().state = 1;
-      return in_.Expect('{', "to begin a region") ? OpenedRegion() : Flow::kError;
+      return CustomRegions();
   }
   return Flow::kError;
 }
+
+// ---- types ----
+
+bool OperationParser::CustomValueType() {
+  const NodeId value = attributes_.back().value;  // in front of the type only the value stands
+  const NodeKind kind = m_.nodes.kind(value);
+  if (kind != NodeKind::kDense && kind != NodeKind::kDenseText && kind != NodeKind::kDenseResource &&
+      kind != NodeKind::kInteger && kind != NodeKind::kFloat) {
+    return ErrorCustom("expected a value with a type");
+  }
+  result_types_.push_back(m_.nodes.child(value, 0));
+  op().has_types = true;
+  return true;
+}
+
+bool OperationParser::CustomTo() {
+  if (!ParseTypeList(&operand_types_)) return false;
+  if (!in_.TryConsumeWord("to")) return in_.ErrorHere("expected 'to'");
+  op().has_types = true;
+  return ParseTypeList(&result_types_);
+}
+
+bool OperationParser::CustomTensorType(bool of_result) {
+  if (!in_.Expect(':', "and a type")) return false;
+  const NodeId type = nodes_.ParseType();
+  if (!type.valid()) return false;
+  if (m_.nodes.kind(type) != NodeKind::kTensorType) return ErrorCustom("expected a tensor type");
+  result_types_.push_back(of_result ? type : m_.nodes.child(type, 0));
+  return true;
+}
+
+bool OperationParser::CustomOperandTypes() {
+  if (!in_.Expect(':', "and types") || !ParseTypeList(&operand_types_)) return false;
+  op().has_types = true;
+  result_types_.push_back(m_.nodes.Make(NodeKind::kDialectType, "shape.witness", {}, {}));
+  return true;
+}
+
+bool OperationParser::CustomTuple() {
+  if (!in_.Expect(':', "and a type")) return false;
+  const NodeId type = nodes_.ParseType();
+  if (!type.valid()) return false;
+  if (m_.nodes.kind(type) == NodeKind::kFunctionType) return SetFunctionType(type);
+  if (m_.nodes.kind(type) != NodeKind::kTupleType) return ErrorCustom("expected tuple type");
+  for (NodeId element : m_.nodes.children(type)) operand_types_.push_back(element);
+  op().has_types = true;
+  result_types_.push_back(type);
+  return true;
+}
+
+bool OperationParser::CustomUi32() {
+  NodeId type = m_.nodes.Tensor({}, m_.nodes.IntegerType(32, Signedness::kUnsigned));
+  if (in_.TryConsume(':')) {
+    type = nodes_.ParseType();
+    if (!type.valid()) return false;
+  }
+  result_types_.push_back(type);
+  return true;
+}
+
+bool OperationParser::CustomIndirect() {
+  if (!in_.Expect(':', "and a function type")) return false;
+  const NodeId type = nodes_.ParseType();
+  if (!type.valid()) return false;
+  if (m_.nodes.kind(type) != NodeKind::kFunctionType) return ErrorCustom("expected function type");
+  operand_types_.push_back(type);
+  return SetFunctionType(type);
+}
+
+bool OperationParser::CustomBarrier() {
+  op().has_types = true;
+  if (in_.TryConsume('(')) return in_.Expect(')') && (in_.Peek() != '{' || ParseAttributeDictionary());
+  if (!ParseOperands(true) || (in_.Peek() == '{' && !ParseAttributeDictionary())) return false;
+  if (!in_.Expect(':', "and types")) return false;
+  const size_t first = operand_types_.size();
+  if (!ParseTypeList(&operand_types_)) return false;
+  for (size_t i = first; i < operand_types_.size(); ++i) result_types_.push_back(operand_types_[i]);
+  return true;
+}
+
+// ---- Shardy ----
+
+bool OperationParser::CustomMesh() {
+  std::string name;
+  if (!SymbolName(&name) || !AddAttribute("sym_name", m_.nodes.String(name), true)) return false;
+  if (!in_.Expect('=', "before a mesh")) return false;
+  return AddAttribute("mesh", ParseVerbatimAxes("mesh"), true);
+}
+
+bool OperationParser::CustomDirection() {
+  if (!in_.TryConsumeWord("allowed_direction") || !in_.Expect('=')) {
+    return in_.ErrorHere("expected 'allowed_direction='");
+  }
+  const std::string_view word = in_.Word();
+  return AddAttribute("allowed_direction", m_.nodes.Enum("sdy.propagation_direction", word), true);
+}
+
+// ---- module and func ----
 
 bool OperationParser::SymbolName(std::string* name) {
   if (!in_.TryConsume('@'))
@@ -152,8 +176,6 @@ bool OperationParser::SymbolName(std::string* name) {
   name->assign(in_.SuffixName());
   return !name->empty() || in_.ErrorHere("expected symbol name after '@'");
 }
-
-// ---- module and func ----
 
 OperationParser::Flow OperationParser::CustomModule() {
   if (op().state == 1) {

@@ -93,100 +93,97 @@ NodeParser::Step NodeParser::StartDialectAttribute(Goal* goal, NodeId* value) {
   const size_t dot = name.find('.');
   const bool has_body = *in_.at() == '<';
   if (dot == std::string::npos && !has_body) {
-    const NodeId found = FindAttributeAlias(name);
-    if (!found.valid()) {
-      in_.Error(DiagnosticKind::kUnexpectedToken, {start, in_.Here() - start},
-                StrCat("undefined symbol alias id '", name, "'"));
-      return Step::kError;
-    }
-    *value = found;
-    return Step::kValue;
+    *value = FindAttributeAlias(name);
+    if (value->valid()) return Step::kValue;
+    in_.Error(DiagnosticKind::kUnexpectedToken, {start, in_.Here() - start},
+              StrCat("undefined symbol alias id '", name, "'"));
+    return Step::kError;
   }
-  const std::string_view dialect = std::string_view(name).substr(0, dot);
-  if (has_body && (name == "stablehlo.bounds" || name == "stablehlo.type_extensions")) {
-    // Both forms are the short one: #stablehlo.bounds<3, ?>.
-    in_.TryConsume('<');
-    std::string_view source;
-    if (!in_.Balanced('>', &source)) return Step::kError;
-    std::string body = OnOneLine(source);
-    if (name == "stablehlo.type_extensions") {
-      const size_t open = body.find('['), close = body.find(']');
-      if (open == std::string::npos || close == std::string::npos || close < open) {
-        return Fail("expected bounds = [...] in type_extensions");
-      }
-      body = body.substr(open + 1, close - open - 1);
-    }
-    std::string text = "#stablehlo.bounds<";
-    for (char c : body) {
-      if (c != ' ' && c != '\n' && c != '\t') text.push_back(c);
-      if (c == ',') text.push_back(' ');
-    }
-    *value = nodes_.Make(NodeKind::kVerbatim, text + ">", {}, {});
-    return Step::kValue;
-  }
-  if (has_body && dialect == "sdy" && dot == std::string::npos) {
-    // #sdy<propagation_direction FORWARD>
-    const char* const begin_of_body = in_.at();
-    in_.TryConsume('<');
-    const std::string word(in_.Word()), second(in_.Word());
-    if (!word.empty() && !second.empty() && in_.TryConsume('>')) {
-      *value = nodes_.Enum(StrCat(dialect, ".", word), second);
-      return Step::kValue;
-    }
-    in_.set_at(begin_of_body);
-  }
-  if (has_body && (dialect == "stablehlo" || dialect == "chlo" || dialect == "mhlo")) {
-    in_.TryConsume('<');
-    const char* const body = in_.at();
-    const std::string word(in_.Word());
-    if (dot == std::string::npos) {
-      // #stablehlo<precision HIGH>, or #stablehlo<fields ...>
-      const std::string second(in_.Word());
-      if (!word.empty() && !second.empty() && in_.TryConsume('>')) {
-        *value = nodes_.Enum(StrCat(dialect, ".", word), second);
-        return Step::kValue;
-      }
-      if (!word.empty() && second.empty() && in_.TryConsume('<')) {
-        Push(FrameKind::kFields).text = StrCat(dialect, ".", word);
-        frames_.back().parenthesized = true;  // two closing brackets
-        return NextEntry(goal, value);
-      }
-    } else if (word == "raw" && name.ends_with(".conv")) {
-      Push(FrameKind::kFields).text = name;
-      return NextEntry(goal, value);
-    } else if (!word.empty()) {
-      if (in_.TryConsume('>')) {
-        *value = nodes_.Enum(name, word);
-        return Step::kValue;
-      }
-      if (in_.TryConsume('=')) {
-        in_.set_at(body);
-        Push(FrameKind::kFields).text = name;
-        return NextEntry(goal, value);
-      }
-    } else if (in_.TryConsume('>')) {
-      *value = nodes_.Make(NodeKind::kFields, name, {}, {});
-      return Step::kValue;
-    }
-    in_.set_at(body);
-    std::string_view text;
-    if (!in_.Balanced('>', &text)) return Step::kError;
-    if (ConvolutionNumbers numbers; name.ends_with(".conv")) {
-      if (std::string message = ReadConvolutionNumbers(text, &numbers); !message.empty()) {
-        in_.Error(DiagnosticKind::kUnexpectedToken, {start, in_.Here() - start}, std::move(message));
-        return Step::kError;
-      }
-    }
+  if (!has_body) {
     *value = nodes_.Make(NodeKind::kVerbatim, OnOneLine(in_.TextSince(begin)), {}, {});
     return Step::kValue;
   }
-  if (has_body) {
+  const char* const bracket = in_.at();
+  in_.TryConsume('<');
+  if (name == "stablehlo.bounds" || name == "stablehlo.type_extensions") return StartBounds(name, value);
+  const std::string_view dialect = std::string_view(name).substr(0, dot);
+  if (dialect == "sdy" && dot == std::string::npos) {
+    // #sdy<propagation_direction FORWARD>
+    if (StartEnumeration(dialect, in_.Word(), value)) return Step::kValue;
+    in_.set_at(bracket);
     in_.TryConsume('<');
-    std::string_view text;
-    if (!in_.Balanced('>', &text)) return Step::kError;
+  }
+  const bool has_fields = dialect == "stablehlo" || dialect == "chlo" || dialect == "mhlo";
+  const char* const body = in_.at();
+  if (has_fields) {
+    if (const std::optional<Step> step = StartParameters(name, goal, value)) return *step;
+    in_.set_at(body);
+  }
+  std::string_view text;
+  if (!in_.Balanced('>', &text)) return Step::kError;
+  if (ConvolutionNumbers numbers; has_fields && name.ends_with(".conv")) {
+    if (std::string message = ReadConvolutionNumbers(text, &numbers); !message.empty()) {
+      in_.Error(DiagnosticKind::kUnexpectedToken, {start, in_.Here() - start}, std::move(message));
+      return Step::kError;
+    }
   }
   *value = nodes_.Make(NodeKind::kVerbatim, OnOneLine(in_.TextSince(begin)), {}, {});
   return Step::kValue;
+}
+
+// Both forms become the short one: #stablehlo.bounds<3, ?>.
+NodeParser::Step NodeParser::StartBounds(std::string_view name, NodeId* value) {
+  std::string_view source;
+  if (!in_.Balanced('>', &source)) return Step::kError;
+  std::string body = OnOneLine(source);
+  if (name == "stablehlo.type_extensions") {
+    const size_t open = body.find('['), close = body.find(']');
+    if (open == std::string::npos || close == std::string::npos || close < open) {
+      return Fail("expected bounds = [...] in type_extensions");
+    }
+    body = body.substr(open + 1, close - open - 1);
+  }
+  std::string text = "#stablehlo.bounds<";
+  for (char c : body) {
+    if (c != ' ' && c != '\n' && c != '\t') text.push_back(c);
+    if (c == ',') text.push_back(' ');
+  }
+  *value = nodes_.Make(NodeKind::kVerbatim, text + ">", {}, {});
+  return Step::kValue;
+}
+
+bool NodeParser::StartEnumeration(std::string_view dialect, std::string_view enumeration, NodeId* value) {
+  const std::string_view word = in_.Word();
+  if (enumeration.empty() || word.empty() || !in_.TryConsume('>')) return false;
+  *value = nodes_.Enum(StrCat(dialect, ".", enumeration), word);
+  return true;
+}
+
+std::optional<NodeParser::Step> NodeParser::StartParameters(const std::string& name, Goal* goal, NodeId* value) {
+  const char* const body = in_.at();
+  const std::string word(in_.Word());
+  if (name.find('.') == std::string::npos) {
+    // #stablehlo<precision HIGH>, or #stablehlo<fields ...>
+    if (StartEnumeration(name, word, value)) return Step::kValue;
+    in_.set_at(body);
+    in_.Word();
+    if (word.empty() || !in_.TryConsume('<')) return std::nullopt;
+    Push(FrameKind::kFields).text = StrCat(name, ".", word);
+    frames_.back().parenthesized = true;  // two closing brackets
+    return NextEntry(goal, value);
+  }
+  if (word == "raw" && name.ends_with(".conv")) {
+    Push(FrameKind::kFields).text = name;
+    return NextEntry(goal, value);
+  }
+  if (in_.TryConsume('>')) {
+    *value = word.empty() ? nodes_.Make(NodeKind::kFields, name, {}, {}) : nodes_.Enum(name, word);
+    return Step::kValue;
+  }
+  if (word.empty() || !in_.TryConsume('=')) return std::nullopt;
+  in_.set_at(body);
+  Push(FrameKind::kFields).text = name;
+  return NextEntry(goal, value);
 }
 
 // ---- locations ----

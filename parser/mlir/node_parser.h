@@ -4,6 +4,7 @@
 #define HLOKIT_PARSER_MLIR_NODE_PARSER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -105,6 +106,12 @@ class NodeParser {
   Step StartNumber(Goal* goal, NodeId* value);
   Step StartShaped(NodeKind kind, Goal* goal, NodeId* value);
   Step StartDialectAttribute(Goal* goal, NodeId* value);
+  // Its parts, after the opening bracket.
+  Step StartBounds(std::string_view name, NodeId* value);
+  // A value of the enumeration and the closing bracket. Returns false if that is not what follows.
+  bool StartEnumeration(std::string_view dialect, std::string_view enumeration, NodeId* value);
+  // Parameters of an attribute of StableHLO or CHLO; nullopt if they have a syntax of their own.
+  std::optional<Step> StartParameters(const std::string& name, Goal* goal, NodeId* value);
   Step StartDialectType(Goal* goal, NodeId* value);
   Step StartDense(Goal* goal);
   Step StartDenseArray(NodeId* value);

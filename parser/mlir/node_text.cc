@@ -228,7 +228,25 @@ class NodePrinter {
     }
   }
 
+  // Appends `open`; then follow the children and `>`.
+  void VisitParameters(std::string_view open, NodeId id) {
+    out_.append(open);
+    Push(">");
+    PushAll(id);
+  }
+
+  // Each appends what the node begins with, and pushes what is to follow.
   void Visit(NodeId id, bool bare);
+  void VisitIntegerType(NodeId id);
+  void VisitShapedType(NodeId id);
+  void VisitFunctionType(NodeId id);
+  void VisitInteger(NodeId id, bool bare);
+  void VisitFloat(NodeId id, bool bare);
+  void VisitString(NodeId id);
+  void VisitArray(NodeId id, bool bare);
+  void VisitSymbol(NodeId id);
+  void VisitDenseArray(NodeId id);
+  void VisitEnum(NodeId id);
   void VisitLocation(NodeId id);
 
   const NodeTable& nodes_;
@@ -239,15 +257,8 @@ class NodePrinter {
 
 void NodePrinter::Visit(NodeId id, bool bare) {
   switch (nodes_.kind(id)) {
-    case NodeKind::kIntegerType: {
-      const auto sign = static_cast<Signedness>(nodes_.ints(id)[1]);
-      StrAppend(&out_,
-                sign == Signedness::kSignless ? "i"
-                : sign == Signedness::kSigned ? "si"
-                                              : "ui",
-                nodes_.ints(id)[0]);
-      return;
-    }
+    case NodeKind::kIntegerType:
+      return VisitIntegerType(id);
     case NodeKind::kFloatType:
       out_.append(nodes_.text(id));
       return;
@@ -258,99 +269,33 @@ void NodePrinter::Visit(NodeId id, bool bare) {
       out_.append("none");
       return;
     case NodeKind::kComplexType:
-      out_.append("complex<");
-      Push(">");
-      PushAll(id);
-      return;
+      return VisitParameters("complex<", id);
     case NodeKind::kTensorType:
     case NodeKind::kMemRefType:
     case NodeKind::kVectorType:
-      out_.append(nodes_.kind(id) == NodeKind::kTensorType   ? "tensor<"
-                  : nodes_.kind(id) == NodeKind::kMemRefType ? "memref<"
-                                                             : "vector<");
-      AppendSizes(id);
-      Push(">");
-      PushAll(id);
-      return;
+      return VisitShapedType(id);
     case NodeKind::kUnrankedTensorType:
-      out_.append("tensor<*x");
-      Push(">");
-      PushAll(id);
-      return;
+      return VisitParameters("tensor<*x", id);
     case NodeKind::kTupleType:
-      out_.append("tuple<");
-      Push(">");
-      PushAll(id);
-      return;
+      return VisitParameters("tuple<", id);
     case NodeKind::kFutureType:
-      out_.append("!stablehlo.future<");
-      Push(">");
-      PushAll(id);
-      return;
-    case NodeKind::kFunctionType: {
-      const auto inputs = static_cast<size_t>(nodes_.ints(id)[0]);
-      const size_t count = nodes_.child_count(id);
-      out_.push_back('(');
-      const bool single = count - inputs == 1 && nodes_.kind(nodes_.child(id, inputs)) != NodeKind::kFunctionType;
-      if (!single) Push(")");
-      PushList(id, inputs, count);
-      Push(single ? ") -> " : ") -> (");
-      PushList(id, 0, inputs);
-      return;
-    }
+      return VisitParameters("!stablehlo.future<", id);
+    case NodeKind::kFunctionType:
+      return VisitFunctionType(id);
     case NodeKind::kDialectType:
       StrAppend(&out_, "!", nodes_.text(id));
       return;
     case NodeKind::kUnit:
       out_.append("unit");
       return;
-    case NodeKind::kInteger: {
-      const NodeId type = nodes_.child(id, 0);
-      if (nodes_.kind(type) == NodeKind::kIntegerType && nodes_.ints(type)[0] == 1) {
-        out_.append(nodes_.ints(id)[0] != 0 ? "true" : "false");
-        return;
-      }
-      if (bare) {
-        StrAppend(&out_, nodes_.ints(id)[0]);
-        return;
-      }
-      if (nodes_.kind(type) == NodeKind::kIntegerType &&
-          nodes_.ints(type)[1] == static_cast<int64_t>(Signedness::kUnsigned)) {
-        StrAppend(&out_, static_cast<uint64_t>(nodes_.ints(id)[0]), " : ");
-      } else {
-        StrAppend(&out_, nodes_.ints(id)[0], " : ");
-      }
-      Push(type);
-      return;
-    }
-    case NodeKind::kFloat: {
-      const NodeId type = nodes_.child(id, 0);
-      AppendFloat(std::bit_cast<double>(nodes_.ints(id)[0]), nodes_.text(type), &out_);
-      if (!bare && nodes_.text(type) != "f64") {
-        out_.append(" : ");
-        Push(type);
-      }
-      return;
-    }
+    case NodeKind::kInteger:
+      return VisitInteger(id, bare);
+    case NodeKind::kFloat:
+      return VisitFloat(id, bare);
     case NodeKind::kString:
-      AppendQuoted(nodes_.text(id), &out_);
-      if (nodes_.child_count(id) != 0) {
-        out_.append(" : ");
-        PushAll(id);
-      }
-      return;
+      return VisitString(id);
     case NodeKind::kArray:
-      out_.push_back('[');
-      Push("]");
-      for (size_t i = nodes_.child_count(id); i-- > 0;) {
-        if (bare) {
-          PushBare(nodes_.child(id, i));
-        } else {
-          Push(nodes_.child(id, i));
-        }
-        if (i != 0) Push(", ");
-      }
-      return;
+      return VisitArray(id, bare);
     case NodeKind::kDictionary:
       out_.push_back('{');
       Push("}");
@@ -363,31 +308,9 @@ void NodePrinter::Visit(NodeId id, bool bare) {
       PushEntries(id, /*units=*/false);
       return;
     case NodeKind::kSymbol:
-      AppendSymbol(nodes_.text(id), &out_);
-      for (int64_t nested : nodes_.ints(id)) {
-        out_.append("::");
-        AppendSymbol(nodes_.str(StringId(static_cast<uint32_t>(nested))), &out_);
-      }
-      return;
-    case NodeKind::kDenseArray: {
-      const NodeId type = nodes_.child(id, 0);
-      out_.append("array<");
-      AppendText(nodes_, type, &out_);
-      bool first = true;
-      for (int64_t value : nodes_.ints(id)) {
-        out_.append(first ? ": " : ", ");
-        first = false;
-        if (nodes_.kind(type) == NodeKind::kFloatType) {
-          AppendFloat(std::bit_cast<double>(value), nodes_.text(type), &out_);
-        } else if (nodes_.ints(type)[0] == 1) {
-          out_.append(value != 0 ? "true" : "false");
-        } else {
-          StrAppend(&out_, value);
-        }
-      }
-      out_.push_back('>');
-      return;
-    }
+      return VisitSymbol(id);
+    case NodeKind::kDenseArray:
+      return VisitDenseArray(id);
     case NodeKind::kDense:
       AppendDense(nodes_, id, &out_);
       out_.append(" : ");
@@ -401,17 +324,8 @@ void NodePrinter::Visit(NodeId id, bool bare) {
       StrAppend(&out_, "dense_resource<", nodes_.text(id), "> : ");
       PushAll(id);
       return;
-    case NodeKind::kEnum: {
-      const std::string_view name = nodes_.text(id);
-      const std::string_view value = nodes_.str(StringId(static_cast<uint32_t>(nodes_.ints(id)[0])));
-      if (name.ends_with("result_accuracy_mode")) {
-        StrAppend(&out_, "#", name, "<", value, ">");
-      } else {
-        const size_t dot = name.find('.');
-        StrAppend(&out_, "#", name.substr(0, dot), "<", name.substr(dot + 1), " ", value, ">");
-      }
-      return;
-    }
+    case NodeKind::kEnum:
+      return VisitEnum(id);
     case NodeKind::kVerbatim:
       out_.append(nodes_.text(id));
       return;
@@ -428,6 +342,116 @@ void NodePrinter::Visit(NodeId id, bool bare) {
       VisitLocation(id);
       return;
   }
+}
+
+void NodePrinter::VisitIntegerType(NodeId id) {
+  const auto sign = static_cast<Signedness>(nodes_.ints(id)[1]);
+  StrAppend(&out_, sign == Signedness::kSignless ? "i" : sign == Signedness::kSigned ? "si" : "ui", nodes_.ints(id)[0]);
+}
+
+void NodePrinter::VisitShapedType(NodeId id) {
+  out_.append(nodes_.kind(id) == NodeKind::kTensorType   ? "tensor<"
+              : nodes_.kind(id) == NodeKind::kMemRefType ? "memref<"
+                                                         : "vector<");
+  AppendSizes(id);
+  Push(">");
+  PushAll(id);
+}
+
+void NodePrinter::VisitFunctionType(NodeId id) {
+  const auto inputs = static_cast<size_t>(nodes_.ints(id)[0]);
+  const size_t count = nodes_.child_count(id);
+  out_.push_back('(');
+  const bool single = count - inputs == 1 && nodes_.kind(nodes_.child(id, inputs)) != NodeKind::kFunctionType;
+  if (!single) Push(")");
+  PushList(id, inputs, count);
+  Push(single ? ") -> " : ") -> (");
+  PushList(id, 0, inputs);
+}
+
+void NodePrinter::VisitInteger(NodeId id, bool bare) {
+  const NodeId type = nodes_.child(id, 0);
+  const bool is_integer = nodes_.kind(type) == NodeKind::kIntegerType;
+  if (is_integer && nodes_.ints(type)[0] == 1) {
+    out_.append(nodes_.ints(id)[0] != 0 ? "true" : "false");
+    return;
+  }
+  if (bare) {
+    StrAppend(&out_, nodes_.ints(id)[0]);
+    return;
+  }
+  if (is_integer && nodes_.ints(type)[1] == static_cast<int64_t>(Signedness::kUnsigned)) {
+    StrAppend(&out_, static_cast<uint64_t>(nodes_.ints(id)[0]), " : ");
+  } else {
+    StrAppend(&out_, nodes_.ints(id)[0], " : ");
+  }
+  Push(type);
+}
+
+void NodePrinter::VisitFloat(NodeId id, bool bare) {
+  const NodeId type = nodes_.child(id, 0);
+  AppendFloat(std::bit_cast<double>(nodes_.ints(id)[0]), nodes_.text(type), &out_);
+  if (bare || nodes_.text(type) == "f64") return;
+  out_.append(" : ");
+  Push(type);
+}
+
+void NodePrinter::VisitString(NodeId id) {
+  AppendQuoted(nodes_.text(id), &out_);
+  if (nodes_.child_count(id) == 0) return;
+  out_.append(" : ");
+  PushAll(id);
+}
+
+void NodePrinter::VisitArray(NodeId id, bool bare) {
+  out_.push_back('[');
+  Push("]");
+  for (size_t i = nodes_.child_count(id); i-- > 0;) {
+    if (bare) {
+      PushBare(nodes_.child(id, i));
+    } else {
+      Push(nodes_.child(id, i));
+    }
+    if (i != 0) Push(", ");
+  }
+}
+
+void NodePrinter::VisitSymbol(NodeId id) {
+  AppendSymbol(nodes_.text(id), &out_);
+  for (int64_t nested : nodes_.ints(id)) {
+    out_.append("::");
+    AppendSymbol(nodes_.str(StringId(static_cast<uint32_t>(nested))), &out_);
+  }
+}
+
+void NodePrinter::VisitDenseArray(NodeId id) {
+  const NodeId type = nodes_.child(id, 0);
+  out_.append("array<");
+  AppendText(nodes_, type, &out_);
+  bool first = true;
+  for (int64_t value : nodes_.ints(id)) {
+    out_.append(first ? ": " : ", ");
+    first = false;
+    if (nodes_.kind(type) == NodeKind::kFloatType) {
+      AppendFloat(std::bit_cast<double>(value), nodes_.text(type), &out_);
+    } else if (nodes_.ints(type)[0] == 1) {
+      out_.append(value != 0 ? "true" : "false");
+    } else {
+      StrAppend(&out_, value);
+    }
+  }
+  out_.push_back('>');
+}
+
+void NodePrinter::VisitEnum(NodeId id) {
+  const std::string_view name = nodes_.text(id);
+  const std::string_view value = nodes_.str(StringId(static_cast<uint32_t>(nodes_.ints(id)[0])));
+  if (name.ends_with("result_accuracy_mode")) {
+    StrAppend(&out_, "#", name, "<", value, ">");
+    return;
+  }
+  const size_t dot = name.find('.');
+  StrAppend(&out_, "#", name.substr(0, dot), "<", name.substr(dot + 1), " ", value, ">");
 }
 
 void NodePrinter::VisitLocation(NodeId id) {

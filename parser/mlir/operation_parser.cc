@@ -177,34 +177,47 @@ OperationParser::Flow OperationParser::GenericTail() {
 bool OperationParser::FinishOperation(bool with_location) {
   OpenOperation& current = op();
   const OperationId id(static_cast<uint32_t>(m_.operations.size()));
-  const bool same = current.same_as.valid();
-  const bool record = !same && TailEndsHere();
-  NodeId location;
-  if (with_location && in_.Peek() == 'l' && in_.PeekWord() == "loc" && !ParseLocation(&location)) return false;
-  if (current.reducer.valid() && location.valid()) {
-    for (OperationId inner = m_.blocks[current.reducer.value].first; inner.valid(); inner = m_.op(inner).next) {
-      m_.operations[inner.value].location = location;
-    }
-  }
-  const size_t operands = operands_.size() - current.operands;
-  const size_t types = operand_types_.size() - current.operand_types;
-  if (current.has_types && operands != types) {
-    return current.generic ? in_.Error(DiagnosticKind::kOperandCount, {current.offset, current.name_size},
-                                       StrCat("expected ", operands, " operand types but had ", types))
-                           : in_.Error(DiagnosticKind::kOperandCount, {current.offset, current.name_size},
-                                       StrCat("custom op '", m_.nodes.str(current.name),
-                                              "' number of operands and types do not match: got ", operands,
-                                              " operands and ", types, " types"));
-  }
+  const bool record = !current.same_as.valid() && TailEndsHere();
   Operation made;
   made.name = current.name;
   made.definition = current.definition;
   made.offset = current.offset;
   made.name_size = current.name_size;
-  made.location = location;
   made.same_as = current.same_as;
-  made.operand_begin = static_cast<uint32_t>(m_.operands.size());
-  made.operand_count = static_cast<uint32_t>(operands);
+  if (with_location && in_.Peek() == 'l' && in_.PeekWord() == "loc" && !ParseLocation(&made.location)) return false;
+  if (current.reducer.valid() && made.location.valid()) {
+    for (OperationId inner = m_.blocks[current.reducer.value].first; inner.valid(); inner = m_.op(inner).next) {
+      m_.operations[inner.value].location = made.location;
+    }
+  }
+  if (!MakeOperands(&made)) return false;
+  MakeAttributes(&made);
+  MakeRegions(id, &made);
+  MakeResults(id, &made);
+  const uint64_t tree_size = TreeSizeOf(made);
+  if (!TakeFromBudget(tree_size, {current.offset, current.name_size})) return false;
+  AppendToBlock(id, &made);
+  if (record && known_tails_.Find(current.tail, current.tail_kind) == nullptr) {
+    known_tails_.Set(current.tail, current.tail_kind, {id, tree_size});
+  }
+  if (!DefineResults(made)) return false;
+  CloseOperation();
+  return true;
+}
+
+bool OperationParser::MakeOperands(Operation* made) {
+  const OpenOperation& current = op();
+  const size_t operands = operands_.size() - current.operands;
+  const size_t types = operand_types_.size() - current.operand_types;
+  if (current.has_types && operands != types) {
+    return in_.Error(DiagnosticKind::kOperandCount, {current.offset, current.name_size},
+                     current.generic ? StrCat("expected ", operands, " operand types but had ", types)
+                                     : StrCat("custom op '", m_.nodes.str(current.name),
+                                              "' number of operands and types do not match: got ", operands,
+                                              " operands and ", types, " types"));
+  }
+  made->operand_begin = static_cast<uint32_t>(m_.operands.size());
+  made->operand_count = static_cast<uint32_t>(operands);
   for (size_t i = 0; i < operands; ++i) {
     const OperandUse& use = operands_[current.operands + i];
     if (current.has_types && use.value.valid() && m_.type(use.value) != operand_types_[current.operand_types + i]) {
@@ -215,42 +228,60 @@ bool OperationParser::FinishOperation(bool with_location) {
     }
     m_.operands.push_back(use.value);
   }
-  if (same) {
+  return true;
+}
+
+void OperationParser::MakeAttributes(Operation* made) {
+  const OpenOperation& current = op();
+  if (current.same_as.valid()) {
     const Operation& other = m_.op(current.same_as);
-    made.attribute_begin = other.attribute_begin;
-    made.attribute_count = other.attribute_count;
-  } else {
-    made.attribute_begin = static_cast<uint32_t>(m_.attributes.size());
-    made.attribute_count = static_cast<uint32_t>(attributes_.size() - current.attributes);
-    const auto first = attributes_.begin() + static_cast<std::ptrdiff_t>(current.attributes);
-    std::sort(first, attributes_.end(),
-              [&](const Attribute& a, const Attribute& b) { return m_.nodes.str(a.name) < m_.nodes.str(b.name); });
-    m_.attributes.insert(m_.attributes.end(), first, attributes_.end());
+    made->attribute_begin = other.attribute_begin;
+    made->attribute_count = other.attribute_count;
+    return;
   }
-  made.region_begin = static_cast<uint32_t>(m_.region_lists.size());
-  made.region_count = static_cast<uint32_t>(region_list_.size() - current.regions);
+  made->attribute_begin = static_cast<uint32_t>(m_.attributes.size());
+  made->attribute_count = static_cast<uint32_t>(attributes_.size() - current.attributes);
+  const auto first = attributes_.begin() + static_cast<std::ptrdiff_t>(current.attributes);
+  std::sort(first, attributes_.end(),
+            [&](const Attribute& a, const Attribute& b) { return m_.nodes.str(a.name) < m_.nodes.str(b.name); });
+  m_.attributes.insert(m_.attributes.end(), first, attributes_.end());
+}
+
+void OperationParser::MakeRegions(OperationId id, Operation* made) {
+  const OpenOperation& current = op();
+  made->region_begin = static_cast<uint32_t>(m_.region_lists.size());
+  made->region_count = static_cast<uint32_t>(region_list_.size() - current.regions);
   for (size_t i = current.regions; i < region_list_.size(); ++i) {
     m_.region_lists.push_back(region_list_[i]);
     m_.regions[region_list_[i].value].parent = id;
   }
-  made.successor_begin = static_cast<uint32_t>(m_.successors.size());
-  made.successor_count = static_cast<uint32_t>(current.successors.size());
+  made->successor_begin = static_cast<uint32_t>(m_.successors.size());
+  made->successor_count = static_cast<uint32_t>(current.successors.size());
   m_.successors.insert(m_.successors.end(), current.successors.begin(), current.successors.end());
-  made.result_begin = static_cast<uint32_t>(m_.values.size());
-  made.result_count =
+}
+
+void OperationParser::MakeResults(OperationId id, Operation* made) {
+  const OpenOperation& current = op();
+  const bool same = current.same_as.valid();
+  made->result_begin = static_cast<uint32_t>(m_.values.size());
+  made->result_count =
       same ? m_.op(current.same_as).result_count : static_cast<uint32_t>(result_types_.size() - current.result_types);
-  for (uint32_t i = 0; i < made.result_count; ++i) {
+  for (uint32_t i = 0; i < made->result_count; ++i) {
     const NodeId type = same ? m_.type(m_.result(m_.op(current.same_as), i)) : result_types_[current.result_types + i];
     m_.values.push_back({type, NodeId(), id, BlockId(), i});
   }
-  uint64_t tree_size = current.tree_size;
-  if (!same) {
-    for (const Attribute& attribute : m_.attributes_of(made)) tree_size += m_.nodes[attribute.value].tree_size;
-    for (uint32_t i = 0; i < made.result_count; ++i) tree_size += TreeSizeOfType(m_.result(made, i));
-    for (const ValueId value : m_.operands_of(made)) tree_size += TreeSizeOfType(value);
-  }
-  if (!TakeFromBudget(tree_size, {current.offset, current.name_size})) return false;
-  // Into the block.
+}
+
+uint64_t OperationParser::TreeSizeOf(const Operation& made) const {
+  uint64_t size = ops_.back().tree_size;
+  if (made.same_as.valid()) return size;
+  for (const Attribute& attribute : m_.attributes_of(made)) size += m_.nodes[attribute.value].tree_size;
+  for (uint32_t i = 0; i < made.result_count; ++i) size += TreeSizeOfType(m_.result(made, i));
+  for (const ValueId value : m_.operands_of(made)) size += TreeSizeOfType(value);
+  return size;
+}
+
+void OperationParser::AppendToBlock(OperationId id, Operation* made) {
   OpenRegion& region = regions_.back();
   if (!region.block.valid()) {
     region.block = BlockId(static_cast<uint32_t>(m_.blocks.size()));
@@ -258,7 +289,7 @@ bool OperationParser::FinishOperation(bool with_location) {
     m_.blocks.back().region = region.region;
     m_.regions[region.region.value].first = m_.regions[region.region.value].last = region.block;
   }
-  made.block = region.block;
+  made->block = region.block;
   Block& block = m_.blocks[region.block.value];
   if (block.last.valid()) {
     m_.operations[block.last.value].next = id;
@@ -266,22 +297,27 @@ bool OperationParser::FinishOperation(bool with_location) {
     block.first = id;
   }
   block.last = id;
-  m_.operations.push_back(made);
-  if (record && known_tails_.Find(current.tail, current.tail_kind) == nullptr) {
-    known_tails_.Set(current.tail, current.tail_kind, {id, tree_size});
-  }
-  // The names of results.
+  m_.operations.push_back(*made);
+}
+
+bool OperationParser::DefineResults(const Operation& made) {
+  const size_t first = op().results;
   uint64_t named = 0;
-  for (size_t i = current.results; i < results_.size(); ++i) named += results_[i].count;
-  if (results_.size() > current.results && named != made.result_count) {
-    return Error({results_[current.results].offset, 1},
+  for (size_t i = first; i < results_.size(); ++i) named += results_[i].count;
+  if (results_.size() > first && named != made.result_count) {
+    return Error({results_[first].offset, 1},
                  StrCat("operation defines ", made.result_count, " results but was provided ", named, " to bind"));
   }
   uint32_t next = made.result_begin;
-  for (size_t i = current.results; i < results_.size(); ++i) {
+  for (size_t i = first; i < results_.size(); ++i) {
     Define(results_[i].name, results_[i].offset, ValueId(next), results_[i].count);
     next += results_[i].count;
   }
+  return true;
+}
+
+void OperationParser::CloseOperation() {
+  const OpenOperation& current = op();
   results_.resize(current.results);
   operands_.resize(current.operands);
   attributes_.resize(current.attributes);
@@ -289,7 +325,6 @@ bool OperationParser::FinishOperation(bool with_location) {
   operand_types_.resize(current.operand_types);
   result_types_.resize(current.result_types);
   ops_.pop_back();
-  return true;
 }
 
 bool OperationParser::TakeFromBudget(uint64_t size, SourceRange range) {

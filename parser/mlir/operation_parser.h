@@ -116,6 +116,16 @@ class OperationParser {
   Flow GenericTail();
   // Adds the operation to its block. `with_location`: a location may follow.
   bool FinishOperation(bool with_location = true);
+  // Its parts: each moves what the open operation has on a stack into the module.
+  bool MakeOperands(Operation* made);
+  void MakeAttributes(Operation* made);
+  void MakeRegions(OperationId id, Operation* made);
+  void MakeResults(OperationId id, Operation* made);
+  // The size of the trees of its attributes and types.
+  uint64_t TreeSizeOf(const Operation& made) const;
+  void AppendToBlock(OperationId id, Operation* made);
+  bool DefineResults(const Operation& made);
+  void CloseOperation();
   // ---- operation_tail.cc ----
   // Reads the text after the operands if it is that of an earlier operation whose operands have the same types.
   bool TakeKnownTail();
@@ -164,6 +174,11 @@ class OperationParser {
   Flow RunFormat();
   bool RunDirective(const Directive& directive);
   bool ParseAttributeValue(const AttributeDefinition& attribute);
+  // Values of attributes; invalid after an error.
+  NodeId ParseBool();
+  NodeId ParseIntegers(int64_t bits);
+  NodeId ParsePrecisions();
+  NodeId ParseConvolutionNumbers();
   bool SkipOptional(const OpDefinition& definition, size_t* directive);
   bool ParseSameTypes();
   bool ParseArrowTypes();
@@ -171,7 +186,7 @@ class OperationParser {
   NodeId ParseKeywordEnum(std::string_view mnemonic);
   NodeId ParseVerbatimAxes(std::string_view name);
 
-  // ---- custom_syntax.cc, custom_regions.cc ----
+  // ---- custom_syntax.cc, custom_regions.cc: a function for each row of custom_syntax.def ----
   Flow RunCustom(Custom custom);
   Flow CustomModule();
   Flow CustomFunc();
@@ -183,6 +198,18 @@ class OperationParser {
   Flow CustomScan();
   Flow CustomFor();
   Flow CustomManual(bool named);
+  Flow CustomRegions();
+  bool CustomValueType();
+  bool CustomTo();
+  // `of_result`: the type is that of the result; else the result has its element type.
+  bool CustomTensorType(bool of_result);
+  bool CustomOperandTypes();
+  bool CustomTuple();
+  bool CustomUi32();
+  bool CustomIndirect();
+  bool CustomBarrier();
+  bool CustomMesh();
+  bool CustomDirection();
   bool CustomWindow();
   bool CustomDotDims();
   bool CustomRanges();

@@ -54,24 +54,58 @@ class OperationPrinter {
   std::vector<ValueId> ResultsOf(const Operation& op) const;
 
   // ---- custom_printer.cc ----
-  bool CanPrintCustom(const Operation& op) const;
+  // Return false if a region was opened, which is printed first.
   bool RunFormat(const Operation& op);
-  bool RunCustom(const Operation& op, Custom custom);
   void AttributeValue(const Operation& op, const AttributeDefinition& attribute);
   // The attributes that the format has no place for, in braces.
   void AttributeDictionary(const Operation& op, std::string_view keyword = "");
   bool IsDefault(const AttributeDefinition& attribute, NodeId value) const;
   void SameTypes(const Operation& op);
   void IntegerList(const std::vector<int64_t>& values, bool booleans = false);
-  bool CustomFunc(const Operation& op);
-  bool CustomReduce(const Operation& op);
-  bool IsShortReducer(const Operation& op, std::string_view* inner) const;
-  void CustomWindow(const Operation& op);
-  void CustomDotDims(const Operation& op);
   // #sdy.sharding<...> as in custom forms, where others are without the outer brackets.
   void Axes(NodeId value);
   // How many operands a name of the definition stands for.
   size_t OperandCount(const Operation& op, size_t index) const;
+
+  // ---- custom_printable.cc ----
+  // Returns true if the custom form can say all of the operation: the attributes that it needs are there, in the form
+  // it has for them, and the types are those that it leaves out.
+  bool CanPrintCustom(const Operation& op) const;
+  // The same of the numbers of its operands, results and regions; of an attribute; of a part with a syntax of its own.
+  bool HasCountsOfFormat(const Operation& op) const;
+  bool CanPrintAttribute(AttributeKind kind, NodeId value) const;
+  bool CanPrintSyntax(const Operation& op, Custom custom) const;
+  bool CanPrintRanges(const Operation& op) const;
+  bool CanPrintFunc(const Operation& op) const;
+  bool CanPrintReduce(const Operation& op) const;
+  bool CanPrintWhile(const Operation& op) const;
+  bool CanPrintBarrier(const Operation& op) const;
+  bool CanPrintScan(const Operation& op) const;
+
+  // ---- custom_printer_syntax.cc: a function for each row of custom_syntax.def ----
+  bool RunCustom(const Operation& op, Custom custom);
+  void SymbolName(const Operation& op);
+  void CustomTo(const Operation& op);
+  void CustomMesh(const Operation& op);
+  void CustomDirection(const Operation& op);
+  void CustomBits(const Operation& op);
+  void CustomRanges(const Operation& op);
+  void CustomSelect(const Operation& op);
+  void CustomComplex(const Operation& op);
+  void CustomTuple(const Operation& op);
+  void CustomBarrier(const Operation& op);
+  void CustomCallTarget(const Operation& op);
+  void CustomWindow(const Operation& op);
+  void CustomDotDims(const Operation& op);
+  // With regions: false if one was opened, which is printed first.
+  bool CustomModule(const Operation& op);
+  bool CustomFunc(const Operation& op);
+  bool CustomManual(const Operation& op, bool named);
+  bool CustomReduce(const Operation& op);
+  bool IsShortReducer(const Operation& op, std::string_view* inner) const;
+  bool CustomRegions(const Operation& op);
+  bool CustomWhile(const Operation& op);
+  bool CustomScan(const Operation& op);
 
   const Module& m_;
   const MlirPrintOptions options_;

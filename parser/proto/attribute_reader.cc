@@ -146,25 +146,27 @@ AttributeReader::Payload AttributeReader::Callees(const xla::HloInstructionProto
 }
 
 // Computations are in the order of the attributes in HLO text, except that the body of a while comes first.
-AttributeReader::Payload AttributeReader::ReadCallee(const xla::HloInstructionProto& proto, Opcode opcode, bool by_pred,
-                                                     Attr attr) {
-  if (attr == Attr::kBranchComputations) return by_pred ? Payload(std::nullopt) : Callees(proto);
+AttributeReader::Payload AttributeReader::ReadCallee(const Source& in, Attr attr) {
+  const xla::HloInstructionProto& proto = in.proto;
+  const Shape selector = FirstOperand(in);
+  const bool by_pred = selector.valid() && selector.element_type() == ElementType::kPred;
+  if (attr == Attr::kBranchComputations) return by_pred ? Absent() : Callees(proto);
   if (attr == Attr::kCalledComputations) return Callees(proto);
   if (attr == Attr::kTrueComputation || attr == Attr::kFalseComputation) {
-    return by_pred ? Callee(proto, attr == Attr::kTrueComputation ? 0 : 1) : Payload(std::nullopt);
+    return by_pred ? Callee(proto, attr == Attr::kTrueComputation ? 0 : 1) : Absent();
   }
   if (attr == Attr::kCondition || attr == Attr::kScatter) return Callee(proto, 1);
-  const AttrSpec* spec = FindAttrSpec(opcode, attr);
-  if (spec != nullptr && spec->presence == AttrSpec::kLegacy) return Payload(std::nullopt);
+  const AttrSpec* spec = FindAttrSpec(in.opcode, attr);
+  if (spec != nullptr && spec->presence == AttrSpec::kLegacy) return Absent();
   return Callee(proto, 0);
 }
 
 // Messages have the sizes of all slices one after another, HLO text a list for each slice: as long as the rank of the
 // array that it is a slice of.
-AttributeReader::Payload AttributeReader::PermuteSliceSizes(const xla::HloInstructionProto& proto,
-                                                            absl::Span<const InstructionId> operands) {
-  if (proto.dynamic_slice_sizes_size() == 0 || operands.empty()) return Payload(std::nullopt);
-  const std::vector<Shape> leaves = Leaves(module_.instruction(operands[0]).shape());
+AttributeReader::Payload AttributeReader::ReadPermuteSliceSizes(const Source& in) {
+  const xla::HloInstructionProto& proto = in.proto;
+  if (proto.dynamic_slice_sizes_size() == 0 || in.operands.empty()) return Absent();
+  const std::vector<Shape> leaves = Leaves(module_.instruction(in.operands[0]).shape());
   int64_t total_rank = 0;
   for (Shape leaf : leaves) total_rank += leaf.rank();
   const int64_t sizes = proto.dynamic_slice_sizes_size();
@@ -185,342 +187,308 @@ AttributeReader::Payload AttributeReader::PermuteSliceSizes(const xla::HloInstru
 }
 
 AttributeReader::Payload AttributeReader::ShardingOf(const xla::OpSharding& proto) {
-  const absl::StatusOr<ListId> sharding = ReadSharding(proto, scope_.metadata, &context());
+  const absl::StatusOr<ListId> sharding = hlokit::ReadSharding(proto, scope_.metadata, &context());
   if (!sharding.ok()) return sharding.status();
   return std::optional<uint32_t>(sharding->value);
 }
 
+Shape AttributeReader::FirstOperand(const Source& in) const {
+  return in.operands.empty() ? Shape() : module_.instruction(in.operands[0]).shape();
+}
+
 absl::Status AttributeReader::Read(const xla::HloInstructionProto& proto, Opcode opcode,
                                    absl::Span<const InstructionId> operands, std::vector<AttrValue>* attrs) {
+  const Source in = {proto, opcode, operands};
+  const auto read = [&](Attr attr) {
+    const Payload payload = ReadOne(in, attr);
+    if (payload.ok() && *payload) attrs->push_back({attr, **payload});
+    return payload.status();
+  };
   for (const AttrSpec& spec : InfoOf(opcode).attributes) {
-    const Payload payload = ReadOne(proto, opcode, operands, spec.attr);
-    if (!payload.ok()) return payload.status();
-    if (*payload) attrs->push_back({spec.attr, **payload});
+    if (absl::Status status = read(spec.attr); !status.ok()) return status;
   }
-  if (proto.has_parameter_replication() && opcode == Opcode::kParameter) {
-    std::vector<int64_t> list;
-    for (bool replicated : proto.parameter_replication().replicated_at_leaf_buffers()) list.push_back(replicated);
-    if (!list.empty()) attrs->push_back({Attr::kParameterReplication, module_.ListPayload(list)});
-  }
-  if (proto.has_sharding()) {
-    const Payload sharding = ShardingOf(proto.sharding());
-    if (!sharding.ok()) return sharding.status();
-    attrs->push_back({Attr::kSharding, **sharding});
-  }
-  if (proto.has_original_value()) {
-    // One that is no tree has no form here.
-    const absl::StatusOr<ListId> origin = ReadOriginalValue(proto.original_value(), &context());
-    if (origin.ok()) attrs->push_back({Attr::kOrigin, origin->value});
-  }
-  if (proto.frontend_attributes().map_size() != 0) {
-    const ListId id = ReadFrontendAttributes(proto.frontend_attributes(), &context());
-    attrs->push_back({Attr::kFrontendAttributes, id.value});
-  }
-  if (proto.statistics_viz().statistics_size() != 0) {
-    attrs->push_back({Attr::kStatistics, ReadStatistics(proto.statistics_viz(), &context()).value});
-  }
-  if (const std::string* config = BackendConfigOf(proto, *scope_.proto); config != nullptr && !config->empty()) {
-    attrs->push_back({Attr::kBackendConfig, context().strings.Intern(*config).value});
+  constexpr Attr kOfAllOpcodes[] = {Attr::kSharding, Attr::kOrigin, Attr::kFrontendAttributes, Attr::kStatistics,
+                                    Attr::kBackendConfig};
+  for (Attr attr : kOfAllOpcodes) {
+    if (absl::Status status = read(attr); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
-AttributeReader::Payload AttributeReader::Comparison(const xla::HloInstructionProto& proto,
-                                                     absl::Span<const InstructionId> operands) {
-  const std::string& order = proto.comparison_order();
+AttributeReader::Payload AttributeReader::ReadOne(const Source& in, Attr attr) {
+  const xla::HloInstructionProto& proto = in.proto;
+  switch (attr) {
+#define PROTO_FLAG(Name, field) \
+  case Attr::k##Name:           \
+    return Flag(proto.field());
+#define PROTO_BOOL(Name, field) \
+  case Attr::k##Name:           \
+    return std::optional<uint32_t>(proto.field());
+#define PROTO_INT(Name, field) \
+  case Attr::k##Name:          \
+    return Int(proto.field());
+#define PROTO_COUNT(Name, field) \
+  case Attr::k##Name:            \
+    return proto.field() == 0 ? Absent() : Int(proto.field());
+#define PROTO_INTS(Name, field) \
+  case Attr::k##Name:           \
+    return List(Ints(proto.field()));
+#define PROTO_STRING(Name, field) \
+  case Attr::k##Name:             \
+    return String(proto.field());
+#define PROTO_BYTES(Name, field) PROTO_STRING(Name, field)
+#define PROTO_ENUM(Name, field) \
+  case Attr::k##Name:           \
+    return Enum(attr, proto.field());
+#define PROTO_FLAG_IN(Name, message, field) PROTO_FLAG(Name, message().field)
+#define PROTO_ENUM_IN(Name, message, field) PROTO_ENUM(Name, message().field)
+#define PROTO_INTS_IN(Name, message, field) PROTO_INTS(Name, message().field)
+#define PROTO_DOT_DIMS(Name, field) \
+  case Attr::k##Name:               \
+    return List(Ints(DotDimensions(proto).field()));
+#define PROTO_CALLEE(Name) \
+  case Attr::k##Name:      \
+    return ReadCallee(in, attr);
+#define PROTO_CUSTOM(Name) \
+  case Attr::k##Name:      \
+    return Read##Name(in);
+#define PROTO_NONE(Name) \
+  case Attr::k##Name:    \
+    return Absent();
+#include "parser/proto/attribute_fields.def"
+  }
+  return Absent();
+}
+
+AttributeReader::Payload AttributeReader::ReadApiVersion(const Source& in) {
+  const xla::CustomCallApiVersion version = in.proto.custom_call_api_version();
+  return version == xla::API_VERSION_UNSPECIFIED ? Absent() : Enum(Attr::kApiVersion, version);
+}
+
+AttributeReader::Payload AttributeReader::ReadAsyncExecutionThread(const Source& in) {
+  const std::string& thread = in.proto.async_execution_thread();
+  return thread.empty() ? Absent() : String(thread);
+}
+
+AttributeReader::Payload AttributeReader::ReadChannelId(const Source& in) {
+  if (in.proto.has_channel_id() && in.proto.channel_id() >= 0) return Int(in.proto.channel_id());
+  return in.proto.all_reduce_id() > 0 ? Int(in.proto.all_reduce_id()) : Absent();
+}
+
+AttributeReader::Payload AttributeReader::ReadCompareType(const Source& in) {
+  const std::string& order = in.proto.comparison_order();
+  const std::string& type = in.proto.comparison_type();
+  if (order.empty()) return type.empty() ? Absent() : EnumText(Attr::kCompareType, type);
   if (order != "TOTAL" && order != "PARTIAL") {
     return absl::InvalidArgumentError(StrCat("the order of a comparison is TOTAL or PARTIAL, not `", order, "`"));
   }
   // The older form says the same, or more of it: of integers whether they are signed.
-  const std::string& type = proto.comparison_type();
   if (!type.empty() && (type == "FLOAT") == (order == "PARTIAL")) return EnumText(Attr::kCompareType, type);
-  const Shape operand = operands.empty() ? Shape() : module_.instruction(operands[0]).shape();
-  if (!operand.valid() || !operand.IsArray()) return std::optional<uint32_t>();
+  const Shape operand = FirstOperand(in);
+  if (!operand.valid() || !operand.IsArray()) return Absent();
   const std::optional<ComparisonType> comparison = ComparisonOfOrder(order == "TOTAL", operand.element_type());
-  if (!comparison) return std::optional<uint32_t>();
+  if (!comparison) return Absent();
   return std::optional<uint32_t>(static_cast<uint32_t>(*comparison));
 }
 
-AttributeReader::Payload AttributeReader::ReadOne(const xla::HloInstructionProto& proto, Opcode opcode,
-                                                  absl::Span<const InstructionId> operands, Attr attr) {
-  const Payload absent = std::optional<uint32_t>();
-  switch (attr) {
-    case Attr::kApiVersion:
-      return proto.custom_call_api_version() == xla::API_VERSION_UNSPECIFIED
-                 ? absent
-                 : Enum(attr, proto.custom_call_api_version());
-    case Attr::kAsyncExecutionThread:
-      return proto.async_execution_thread().empty() ? absent : String(proto.async_execution_thread());
-    case Attr::kBatchGroupCount:
-      return proto.batch_group_count() == 0 ? absent : Int(proto.batch_group_count());
-    case Attr::kChannelId: {
-      if (proto.has_channel_id() && proto.channel_id() >= 0) return Int(proto.channel_id());
-      return proto.all_reduce_id() > 0 ? Int(proto.all_reduce_id()) : absent;
-    }
-    case Attr::kCollapsedSliceDims:
-      return List(Ints(proto.gather_dimension_numbers().collapsed_slice_dims()));
-    case Attr::kCompareType:
-      if (!proto.comparison_order().empty()) return Comparison(proto, operands);
-      return proto.comparison_type().empty() ? absent : EnumText(attr, proto.comparison_type());
-    case Attr::kConstrainLayout:
-      return Flag(proto.constrain_layout());
-    case Attr::kConvolutionKind:
-      return Enum(attr, proto.conv_kind());
-    case Attr::kCrossProgramPrefetchIndex:
-      if (proto.has_cross_program_prefetch_index()) return Int(proto.cross_program_prefetch_index());
-      return proto.is_cross_program_prefetch() ? Int(0) : absent;
-    case Attr::kCustomCallHasSideEffect:
-      return Flag(proto.custom_call_has_side_effect());
-    case Attr::kCustomCallTarget:
-      return String(proto.custom_call_target());
-    case Attr::kDelta:
-      return Int(proto.delta());
-    case Attr::kDimensions: {
-      const AttrSpec* spec = FindAttrSpec(opcode, attr);
-      const bool optional = spec != nullptr && spec->presence == AttrSpec::kOptional && opcode != Opcode::kBroadcast;
-      return optional && proto.dimensions_size() == 0 ? absent : List(Ints(proto.dimensions()));
-    }
-    case Attr::kDimLabels: {
-      if (!proto.has_convolution_dimension_numbers()) return absent;
-      const absl::StatusOr<std::vector<int64_t>> dims = EncodeConvolution(proto.convolution_dimension_numbers());
-      return dims.ok() ? List(*dims) : Payload(dims.status());
-    }
-    case Attr::kDirection: {
-      std::string_view direction;
-      ProtoOpcode(proto.opcode(), &direction);
-      return EnumText(attr, direction.empty() ? proto.comparison_direction() : std::string(direction));
-    }
-    case Attr::kDistribution:
-      return Enum(attr, proto.distribution());
-    case Attr::kDomain: {
-      const Payload entry = ShardingOf(proto.domain_entry_sharding());
-      if (!entry.ok()) return entry;
-      const Payload exit = ShardingOf(proto.domain_exit_sharding());
-      if (!exit.ok()) return exit;
-      const int64_t domain[] = {context().strings.Intern("sharding").value, **entry, **exit};
-      return List(domain);
-    }
-    case Attr::kDotAlgorithm:
-      return Enum(attr, proto.precision_config().algorithm());
-    case Attr::kDynamicSliceSizes:
-      return List(Ints(proto.dynamic_slice_sizes()));
-    case Attr::kEpsilon:
-      return std::optional<uint32_t>(std::bit_cast<uint32_t>(proto.epsilon()));
-    case Attr::kExponentBits:
-      return Int(proto.exponent_bits());
-    case Attr::kFeatureGroupCount:
-      return proto.feature_group_count() == 0 ? absent : Int(proto.feature_group_count());
-    case Attr::kFeatureIndex:
-      return Int(proto.feature_index());
-    case Attr::kFftLength:
-      return List(Ints(proto.fft_length()));
-    case Attr::kFftType:
-      return Enum(attr, proto.fft_type());
-    case Attr::kFusionKind:
-      return EnumText(attr, proto.fusion_kind());
-    case Attr::kHasDynamicRoot:
-      return Flag(proto.has_dynamic_root());
-    case Attr::kIndex:
-      return Int(proto.tuple_index());
-    case Attr::kIndexVectorDim:
-      return Int(opcode == Opcode::kGather ? proto.gather_dimension_numbers().index_vector_dim()
-                                           : proto.scatter_dimension_numbers().index_vector_dim());
-    case Attr::kIndicesAreSorted:
-      return Flag(proto.indices_are_sorted());
-    case Attr::kInferredDimension:
-      return proto.dimensions_size() == 0 ? absent : Int(proto.dimensions(0));
-    case Attr::kIotaDimension:
-      if (proto.dimensions_size() != 1) return absl::InvalidArgumentError("expected one dimension of an iota");
-      return Int(proto.dimensions(0));
-    case Attr::kInfeedConfig:
-      return String(proto.infeed_config());
-    case Attr::kInputBatchingDims:
-      return List(Ints(proto.scatter_dimension_numbers().input_batching_dims()));
-    case Attr::kInsertedWindowDims:
-      return List(Ints(proto.scatter_dimension_numbers().inserted_window_dims()));
-    case Attr::kIsAssociative:
-      return Flag(proto.is_associative() == xla::TRI_STATE_TRUE);
-    case Attr::kIsComposite:
-      return Flag(proto.is_composite());
-    case Attr::kIsHostTransfer:
-      return Flag(proto.is_host_transfer());
-    case Attr::kIsReverse:
-      return Flag(proto.is_reverse());
-    case Attr::kIsStable:
-      return std::optional<uint32_t>(proto.is_stable());
-    case Attr::kK:
-      return Int(proto.k());
-    case Attr::kLargest:
-      return std::optional<uint32_t>(proto.largest());
-    case Attr::kLeftSide:
-      return Flag(proto.triangular_solve_options().left_side());
-    case Attr::kLhsBatchDims:
-      return List(Ints(DotDimensions(proto).lhs_batch_dimensions()));
-    case Attr::kLhsContractingDims:
-      return List(Ints(DotDimensions(proto).lhs_contracting_dimensions()));
-    case Attr::kLhsRaggedDims:
-      return List(Ints(proto.ragged_dot_dimension_numbers().lhs_ragged_dimensions()));
-    case Attr::kLiteral: {
-      if (!proto.has_literal()) return absent;
-      const absl::StatusOr<Shape> shape = ReadShape(proto.literal().shape(), &context());
-      if (!shape.ok()) return shape.status();
-      const absl::StatusOr<LiteralId> literal = ReadConstant(proto.literal(), *shape, &context(), scope_.literal_bytes);
-      if (!literal.ok()) return literal.status();
-      return std::optional<uint32_t>(literal->value);
-    }
-    case Attr::kLower:
-      return Flag(opcode == Opcode::kCholesky ? proto.cholesky_options().lower()
-                                              : proto.triangular_solve_options().lower());
-    case Attr::kMantissaBits:
-      return Int(proto.mantissa_bits());
-    case Attr::kNumCarries:
-      return Int(proto.num_carries());
-    case Attr::kOffsetDims:
-      return List(Ints(proto.gather_dimension_numbers().offset_dims()));
-    case Attr::kOperandBatchingDims:
-      return List(Ints(proto.gather_dimension_numbers().operand_batching_dims()));
-    case Attr::kOperandLayoutConstraints: {
-      if (!proto.constrain_layout()) return absent;
-      std::vector<int64_t> list;
-      for (const xla::ShapeProto& shape : proto.operand_shapes_with_layout()) {
-        const absl::StatusOr<Shape> read = ReadShape(shape, &context());
-        if (!read.ok()) return read.status();
-        list.push_back(read->id().value);
-      }
-      return List(list);
-    }
-    case Attr::kOperandPrecision: {
-      std::vector<int64_t> list;
-      for (int precision : proto.precision_config().operand_precision()) {
-        constexpr int kLast = static_cast<int>(Precision::kPackedNibble);
-        if (precision < 0 || precision > kLast) {
-          return absl::InvalidArgumentError(StrCat("unknown precision ", precision));
-        }
-        list.push_back(precision);
-      }
-      return list.empty() ? absent : List(list);
-    }
-    case Attr::kOutfeedConfig:
-      return String(proto.outfeed_config());
-    case Attr::kOutfeedShape: {
-      if (!proto.has_outfeed_shape()) return absent;
-      const absl::StatusOr<Shape> shape = ReadShape(proto.outfeed_shape(), &context());
-      if (!shape.ok()) return shape.status();
-      return std::optional<uint32_t>(shape->id().value);
-    }
-    case Attr::kOutputToOperandAliasing: {
-      std::vector<int64_t> list;
-      const auto add_index = [&list](const RepeatedField<int64_t>& index) {
-        list.push_back(index.size());
-        list.insert(list.end(), index.begin(), index.end());
-      };
-      for (const xla::OutputOperandAliasing& entry : proto.output_operand_aliasing()) {
-        add_index(entry.output_shape_index());
-        list.push_back(entry.operand_index());
-        add_index(entry.operand_shape_index());
-      }
-      return List(list);
-    }
-    case Attr::kPadding: {
-      std::vector<int64_t> list;
-      for (const xla::PaddingConfig::PaddingConfigDimension& d : proto.padding_config().dimensions()) {
-        list.insert(list.end(), {d.edge_padding_low(), d.edge_padding_high(), d.interior_padding()});
-      }
-      return List(list);
-    }
-    case Attr::kPaddingType:
-      return Enum(attr, proto.padding_type());
-    case Attr::kPermuteSliceSizes:
-      return PermuteSliceSizes(proto, operands);
-    case Attr::kReplicaGroups: {
-      const absl::StatusOr<ListId> groups = ReadReplicaGroups(proto, &context());
-      if (!groups.ok()) return groups.status();
-      return std::optional<uint32_t>(groups->value);
-    }
-    case Attr::kResultAccuracy:
-      if (!proto.has_result_accuracy()) return absent;
-      return std::optional<uint32_t>(ReadAccuracy(proto.result_accuracy(), &context()).value);
-    case Attr::kRhsBatchDims:
-      return List(Ints(DotDimensions(proto).rhs_batch_dimensions()));
-    case Attr::kRhsContractingDims:
-      return List(Ints(DotDimensions(proto).rhs_contracting_dimensions()));
-    case Attr::kRhsGroupDims:
-      return List(Ints(proto.ragged_dot_dimension_numbers().rhs_group_dimensions()));
-    case Attr::kRngAlgorithm:
-      return Enum(attr, proto.rng_algorithm());
-    case Attr::kScatterDimsToOperandDims:
-      return List(Ints(proto.scatter_dimension_numbers().scatter_dims_to_operand_dims()));
-    case Attr::kScatterIndicesBatchingDims:
-      return List(Ints(proto.scatter_dimension_numbers().scatter_indices_batching_dims()));
-    case Attr::kSchedule:
-      return Enum(attr, proto.custom_call_schedule());
-    case Attr::kSlice: {
-      std::vector<int64_t> list;
-      for (const xla::HloInstructionProto::SliceDimensions& d : proto.slice_dimensions()) {
-        list.insert(list.end(), {d.start(), d.limit(), d.stride()});
-      }
-      return List(list);
-    }
-    case Attr::kSliceSizes:
-      return List(Ints(proto.gather_slice_sizes()));
-    case Attr::kSourceTargetPairs: {
-      std::vector<int64_t> list;
-      for (const xla::SourceTarget& pair : proto.source_target_pairs()) {
-        list.insert(list.end(), {2, pair.source(), pair.target()});
-      }
-      return List(list);
-    }
-    case Attr::kSparsityConfig:
-      if (!proto.sparsity_config().has_lhs() && !proto.sparsity_config().has_rhs()) return absent;
-      return String(SparsityText(proto.sparsity_config()));
-    case Attr::kStartIndexMap:
-      return List(Ints(proto.gather_dimension_numbers().start_index_map()));
-    case Attr::kStartIndicesBatchingDims:
-      return List(Ints(proto.gather_dimension_numbers().start_indices_batching_dims()));
-    case Attr::kTransposeA:
-      return Enum(attr, proto.triangular_solve_options().transpose_a());
-    case Attr::kUniqueIndices:
-      return Flag(proto.unique_indices());
-    case Attr::kUnitDiagonal:
-      return Flag(proto.triangular_solve_options().unit_diagonal());
-    case Attr::kUpdateWindowDims:
-      return List(Ints(proto.scatter_dimension_numbers().update_window_dims()));
-    case Attr::kUseGlobalDeviceIds:
-      return Flag(proto.use_global_device_ids());
-    case Attr::kWindow:
-      // Only of custom calls is a window without dimensions other than none.
-      if (proto.window().dimensions_size() == 0 && (opcode != Opcode::kCustomCall || !proto.has_window()))
-        return absent;
-      return List(EncodeWindow(proto.window()));
-    case Attr::kBody:
-    case Attr::kBranchComputations:
-    case Attr::kCalledComputations:
-    case Attr::kCalls:
-    case Attr::kCondition:
-    case Attr::kFalseComputation:
-    case Attr::kScatter:
-    case Attr::kSelect:
-    case Attr::kToApply:
-    case Attr::kTrueComputation: {
-      const Shape selector = operands.empty() ? Shape() : module_.instruction(operands[0]).shape();
-      const bool by_pred = selector.valid() && selector.element_type() == ElementType::kPred;
-      return ReadCallee(proto, opcode, by_pred, attr);
-    }
-    // Without a field, or common to all opcodes.
-    case Attr::kMode:
-    case Attr::kParameterReplication:
-    case Attr::kSharding:
-    case Attr::kOrigin:
-    case Attr::kFrontendAttributes:
-    case Attr::kControlPredecessors:
-    case Attr::kStatistics:
-    case Attr::kMetadata:
-    case Attr::kBackendConfig:
-    case Attr::kUnknownOpcode:
-    case Attr::kUnknownAttributes:
-      return absent;
+AttributeReader::Payload AttributeReader::ReadCrossProgramPrefetchIndex(const Source& in) {
+  if (in.proto.has_cross_program_prefetch_index()) return Int(in.proto.cross_program_prefetch_index());
+  return in.proto.is_cross_program_prefetch() ? Int(0) : Absent();
+}
+
+AttributeReader::Payload AttributeReader::ReadDimensions(const Source& in) {
+  const AttrSpec* spec = FindAttrSpec(in.opcode, Attr::kDimensions);
+  const bool optional = spec != nullptr && spec->presence == AttrSpec::kOptional && in.opcode != Opcode::kBroadcast;
+  return optional && in.proto.dimensions_size() == 0 ? Absent() : List(Ints(in.proto.dimensions()));
+}
+
+AttributeReader::Payload AttributeReader::ReadDimLabels(const Source& in) {
+  if (!in.proto.has_convolution_dimension_numbers()) return Absent();
+  const absl::StatusOr<std::vector<int64_t>> dims = EncodeConvolution(in.proto.convolution_dimension_numbers());
+  return dims.ok() ? List(*dims) : Payload(dims.status());
+}
+
+AttributeReader::Payload AttributeReader::ReadDirection(const Source& in) {
+  std::string_view direction;
+  ProtoOpcode(in.proto.opcode(), &direction);
+  return EnumText(Attr::kDirection, direction.empty() ? in.proto.comparison_direction() : std::string(direction));
+}
+
+AttributeReader::Payload AttributeReader::ReadDomain(const Source& in) {
+  const Payload entry = ShardingOf(in.proto.domain_entry_sharding());
+  if (!entry.ok()) return entry;
+  const Payload exit = ShardingOf(in.proto.domain_exit_sharding());
+  if (!exit.ok()) return exit;
+  const int64_t domain[] = {context().strings.Intern("sharding").value, **entry, **exit};
+  return List(domain);
+}
+
+AttributeReader::Payload AttributeReader::ReadEpsilon(const Source& in) {
+  return std::optional<uint32_t>(std::bit_cast<uint32_t>(in.proto.epsilon()));
+}
+
+AttributeReader::Payload AttributeReader::ReadFusionKind(const Source& in) {
+  return EnumText(Attr::kFusionKind, in.proto.fusion_kind());
+}
+
+AttributeReader::Payload AttributeReader::ReadIndexVectorDim(const Source& in) {
+  return Int(in.opcode == Opcode::kGather ? in.proto.gather_dimension_numbers().index_vector_dim()
+                                          : in.proto.scatter_dimension_numbers().index_vector_dim());
+}
+
+AttributeReader::Payload AttributeReader::ReadInferredDimension(const Source& in) {
+  return in.proto.dimensions_size() == 0 ? Absent() : Int(in.proto.dimensions(0));
+}
+
+AttributeReader::Payload AttributeReader::ReadIotaDimension(const Source& in) {
+  if (in.proto.dimensions_size() != 1) return absl::InvalidArgumentError("expected one dimension of an iota");
+  return Int(in.proto.dimensions(0));
+}
+
+AttributeReader::Payload AttributeReader::ReadIsAssociative(const Source& in) {
+  return Flag(in.proto.is_associative() == xla::TRI_STATE_TRUE);
+}
+
+AttributeReader::Payload AttributeReader::ReadLiteral(const Source& in) {
+  if (!in.proto.has_literal()) return Absent();
+  const absl::StatusOr<Shape> shape = ReadShape(in.proto.literal().shape(), &context());
+  if (!shape.ok()) return shape.status();
+  const absl::StatusOr<LiteralId> literal = ReadConstant(in.proto.literal(), *shape, &context(), scope_.literal_bytes);
+  if (!literal.ok()) return literal.status();
+  return std::optional<uint32_t>(literal->value);
+}
+
+AttributeReader::Payload AttributeReader::ReadLower(const Source& in) {
+  return Flag(in.opcode == Opcode::kCholesky ? in.proto.cholesky_options().lower()
+                                             : in.proto.triangular_solve_options().lower());
+}
+
+AttributeReader::Payload AttributeReader::ReadOperandLayoutConstraints(const Source& in) {
+  if (!in.proto.constrain_layout()) return Absent();
+  std::vector<int64_t> list;
+  for (const xla::ShapeProto& shape : in.proto.operand_shapes_with_layout()) {
+    const absl::StatusOr<Shape> read = ReadShape(shape, &context());
+    if (!read.ok()) return read.status();
+    list.push_back(read->id().value);
   }
-  return absent;
+  return List(list);
+}
+
+AttributeReader::Payload AttributeReader::ReadOperandPrecision(const Source& in) {
+  std::vector<int64_t> list;
+  for (int precision : in.proto.precision_config().operand_precision()) {
+    constexpr int kLast = static_cast<int>(Precision::kPackedNibble);
+    if (precision < 0 || precision > kLast) {
+      return absl::InvalidArgumentError(StrCat("unknown precision ", precision));
+    }
+    list.push_back(precision);
+  }
+  return list.empty() ? Absent() : List(list);
+}
+
+AttributeReader::Payload AttributeReader::ReadOutfeedShape(const Source& in) {
+  if (!in.proto.has_outfeed_shape()) return Absent();
+  const absl::StatusOr<Shape> shape = ReadShape(in.proto.outfeed_shape(), &context());
+  if (!shape.ok()) return shape.status();
+  return std::optional<uint32_t>(shape->id().value);
+}
+
+AttributeReader::Payload AttributeReader::ReadOutputToOperandAliasing(const Source& in) {
+  std::vector<int64_t> list;
+  const auto add_index = [&list](const RepeatedField<int64_t>& index) {
+    list.push_back(index.size());
+    list.insert(list.end(), index.begin(), index.end());
+  };
+  for (const xla::OutputOperandAliasing& entry : in.proto.output_operand_aliasing()) {
+    add_index(entry.output_shape_index());
+    list.push_back(entry.operand_index());
+    add_index(entry.operand_shape_index());
+  }
+  return List(list);
+}
+
+AttributeReader::Payload AttributeReader::ReadPadding(const Source& in) {
+  std::vector<int64_t> list;
+  for (const xla::PaddingConfig::PaddingConfigDimension& d : in.proto.padding_config().dimensions()) {
+    list.insert(list.end(), {d.edge_padding_low(), d.edge_padding_high(), d.interior_padding()});
+  }
+  return List(list);
+}
+
+AttributeReader::Payload AttributeReader::ReadReplicaGroups(const Source& in) {
+  const absl::StatusOr<ListId> groups = hlokit::ReadReplicaGroups(in.proto, &context());
+  if (!groups.ok()) return groups.status();
+  return std::optional<uint32_t>(groups->value);
+}
+
+AttributeReader::Payload AttributeReader::ReadResultAccuracy(const Source& in) {
+  if (!in.proto.has_result_accuracy()) return Absent();
+  return std::optional<uint32_t>(ReadAccuracy(in.proto.result_accuracy(), &context()).value);
+}
+
+AttributeReader::Payload AttributeReader::ReadSlice(const Source& in) {
+  std::vector<int64_t> list;
+  for (const xla::HloInstructionProto::SliceDimensions& d : in.proto.slice_dimensions()) {
+    list.insert(list.end(), {d.start(), d.limit(), d.stride()});
+  }
+  return List(list);
+}
+
+AttributeReader::Payload AttributeReader::ReadSourceTargetPairs(const Source& in) {
+  std::vector<int64_t> list;
+  for (const xla::SourceTarget& pair : in.proto.source_target_pairs()) {
+    list.insert(list.end(), {2, pair.source(), pair.target()});
+  }
+  return List(list);
+}
+
+AttributeReader::Payload AttributeReader::ReadSparsityConfig(const Source& in) {
+  const xla::SparsityConfig& config = in.proto.sparsity_config();
+  return config.has_lhs() || config.has_rhs() ? String(SparsityText(config)) : Absent();
+}
+
+AttributeReader::Payload AttributeReader::ReadWindow(const Source& in) {
+  // Only of custom calls is a window without dimensions other than none.
+  const bool none = in.opcode != Opcode::kCustomCall || !in.proto.has_window();
+  return none && in.proto.window().dimensions_size() == 0 ? Absent() : List(EncodeWindow(in.proto.window()));
+}
+
+// ---- attributes of all opcodes ----
+
+AttributeReader::Payload AttributeReader::ReadParameterReplication(const Source& in) {
+  std::vector<int64_t> list;
+  for (bool replicated : in.proto.parameter_replication().replicated_at_leaf_buffers()) list.push_back(replicated);
+  return list.empty() ? Absent() : List(list);
+}
+
+AttributeReader::Payload AttributeReader::ReadSharding(const Source& in) {
+  return in.proto.has_sharding() ? ShardingOf(in.proto.sharding()) : Absent();
+}
+
+AttributeReader::Payload AttributeReader::ReadOrigin(const Source& in) {
+  if (!in.proto.has_original_value()) return Absent();
+  // One that is no tree has no form here.
+  const absl::StatusOr<ListId> origin = ReadOriginalValue(in.proto.original_value(), &context());
+  return origin.ok() ? Payload(origin->value) : Absent();
+}
+
+AttributeReader::Payload AttributeReader::ReadFrontendAttributes(const Source& in) {
+  if (in.proto.frontend_attributes().map_size() == 0) return Absent();
+  return std::optional<uint32_t>(hlokit::ReadFrontendAttributes(in.proto.frontend_attributes(), &context()).value);
+}
+
+AttributeReader::Payload AttributeReader::ReadControlPredecessors(const Source& /*in*/) {
+  return Absent();  // see Read
+}
+
+AttributeReader::Payload AttributeReader::ReadStatistics(const Source& in) {
+  if (in.proto.statistics_viz().statistics_size() == 0) return Absent();
+  return std::optional<uint32_t>(hlokit::ReadStatistics(in.proto.statistics_viz(), &context()).value);
+}
+
+AttributeReader::Payload AttributeReader::ReadBackendConfig(const Source& in) {
+  const std::string* config = BackendConfigOf(in.proto, *scope_.proto);
+  return config != nullptr && !config->empty() ? String(*config) : Absent();
 }
 
 }  // namespace hlokit

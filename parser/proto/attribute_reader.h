@@ -38,20 +38,30 @@ class AttributeReader {
  private:
   using Payload = absl::StatusOr<std::optional<uint32_t>>;
 
-  // Returns nullopt if the instruction does not have the attribute.
-  Payload ReadOne(const xla::HloInstructionProto& proto, Opcode opcode, absl::Span<const InstructionId> operands,
-                  Attr attr);
+  // What an instruction is read from.
+  struct Source {
+    const xla::HloInstructionProto& proto;
+    Opcode opcode;
+    absl::Span<const InstructionId> operands;
+  };
+
+  // Each returns nullopt if the instruction does not have the attribute.
+  Payload ReadOne(const Source& in, Attr attr);
+#define PROTO_CUSTOM(Name) Payload Read##Name(const Source& in);
+#include "parser/proto/attribute_fields.def"
+  Payload ReadCallee(const Source& in, Attr attr);
+
+  static Payload Absent() { return std::optional<uint32_t>(); }
   Payload Callee(const xla::HloInstructionProto& proto, int index);
   Payload Callees(const xla::HloInstructionProto& proto);
-  Payload ReadCallee(const xla::HloInstructionProto& proto, Opcode opcode, bool by_pred, Attr attr);
-  Payload PermuteSliceSizes(const xla::HloInstructionProto& proto, absl::Span<const InstructionId> operands);
   Payload Enum(Attr attr, int number);
   Payload EnumText(Attr attr, const std::string& text);
   Payload Int(int64_t value) { return std::optional<uint32_t>(context().EncodeInt64(value)); }
   Payload String(const std::string& s) { return std::optional<uint32_t>(context().strings.Intern(s).value); }
   Payload List(absl::Span<const int64_t> list) { return std::optional<uint32_t>(module_.ListPayload(list)); }
-  Payload Comparison(const xla::HloInstructionProto& proto, absl::Span<const InstructionId> operands);
   Payload ShardingOf(const xla::OpSharding& proto);
+  // The shape of the first operand; invalid if there is none.
+  Shape FirstOperand(const Source& in) const;
   Context& context() { return module_.context(); }
 
   Module& module_;

@@ -39,7 +39,11 @@ class InstructionWriter {
   void WriteMetadata(MetadataId metadata, xla::OpMetadata* out) const;
 
  private:
+  // ---- attribute_writers.cc ----
   absl::Status WriteAttribute(Instruction i, AttrValue value, xla::HloInstructionProto* out);
+#define PROTO_CUSTOM(Name) absl::Status Write##Name(Instruction i, AttrValue value, xla::HloInstructionProto* out);
+#include "parser/proto/attribute_fields.def"
+  // ---- instruction_writer.cc ----
   absl::Status WriteConstant(LiteralId literal, Shape shape, xla::LiteralProto* out);
   absl::Status WriteShardingTo(ListId sharding, xla::OpSharding* out);
   void WriteDefaults(Instruction i, xla::HloInstructionProto* out);

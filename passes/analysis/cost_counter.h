@@ -27,6 +27,15 @@ class CostCounter {
   void CountFusion(Instruction i);
   void CountSelectAndScatter(Instruction i);
   void CountConditional(Instruction i);
+  void CountRaggedDot(Instruction i);
+  void CountFft(Instruction i);
+  void CountTriangularSolve(Instruction i);
+  void CountCholesky(Instruction i);
+  void CountOutfeed(Instruction i);
+  void CountAllReduce(Instruction i);
+  void CountSort(Instruction i);
+  void CountScatter(Instruction i);
+  void CountWhile(Instruction i);
   void CountParameterReads(Computation fused);
 
   // Sets the bytes of the current instruction.
@@ -50,6 +59,7 @@ class CostCounter {
   }
   const Sizes& SizesOf(Instruction i) { return SizesOf(i.record().shape); }
   const Sizes& ComputeSizes(ShapeId shape);
+  int64_t OperandBytes(Instruction i, int64_t k) { return k < i.operand_count() ? SizesOf(i.operand(k)).buffer : 0; }
   int64_t ReadOf(Instruction source) const;
 
   CostAnalysis& result_;

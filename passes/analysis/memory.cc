@@ -63,94 +63,109 @@ std::vector<std::vector<uint8_t>> ReusableArguments(const Module& module) {
   return reusable;
 }
 
-}  // namespace
-
-absl::StatusOr<MemoryUse> MemoryOf(Computation computation, std::vector<InstructionId> order,
-                                   absl::Span<const int64_t> callee_bytes) {
-  const Module& module = computation.module();
-  absl::StatusOr<DataflowAnalysis> made = DataflowAnalysis::Create(module, order);
-  if (!made.ok()) return made.status();
-  const DataflowAnalysis& flow = *made;
-  const auto places = static_cast<int32_t>(order.size());
-
-  // The last reader of each value.
-  std::vector<int32_t> last(flow.values().size(), -1);
-  for (int32_t place = 0; place < places; ++place) {
-    const Instruction i = module.instruction(order[static_cast<size_t>(place)]);
-    if (HasTrait(i.opcode(), kForwards)) continue;
-    for (Instruction operand : i.operands()) {
-      for (uint32_t value : flow.ValuesOf(operand)) last[value] = place;
-    }
-  }
-  std::vector<uint8_t> is_result(flow.values().size(), 0);
-  for (uint32_t value : flow.ValuesOf(computation.root())) {
-    last[value] = places - 1;
-    is_result[value] = 1;
-  }
-
-  std::vector<std::vector<uint8_t>> reusable;
-  if (computation.is_entry()) reusable = ReusableArguments(module);
-  MemoryUse use;
-  absl::flat_hash_set<uint32_t> pinned;  // arguments that are live throughout
-  std::vector<uint32_t> buffer_of(flow.values().size(), kNoBuffer);
-  for (int32_t place = 0; place < places; ++place) {
-    const Instruction i = module.instruction(order[static_cast<size_t>(place)]);
-    if (HasTrait(i.opcode(), kForwards)) continue;
-    const absl::Span<const uint32_t> values = flow.ValuesOf(i);
-    const Reuse reuse = ReuseOf(i);
-    for (size_t leaf = 0; leaf < values.size(); ++leaf) {
-      const uint32_t value = values[leaf];
-      LiveBuffer buffer{
-          i.id(), static_cast<int64_t>(leaf),  BufferBytes(flow.values()[value].shape), BufferKind::kTemporary,
-          place,  std::max(place, last[value])};
-      if (i.opcode() == Opcode::kParameter) {
-        buffer.kind = BufferKind::kArgument;
-        buffer.begin = 0;
-        const auto number = static_cast<size_t>(i.parameter_number());
-        const bool may_end = number < reusable.size() && leaf < reusable[number].size() && reusable[number][leaf];
-        if (!may_end) {
-          buffer.end = places - 1;
-          pinned.insert(static_cast<uint32_t>(use.buffers.size()));
-        }
-      } else if (i.opcode() == Opcode::kConstant) {
-        buffer.kind = BufferKind::kConstant;
-      } else {
-        bool taken_over = false;
-        for (int64_t k = reuse.first; k < reuse.first + reuse.count && !taken_over; ++k) {
-          const absl::Span<const uint32_t> held = flow.ValuesOf(i.operand(k));
-          // The loop reuses its state leaf by leaf.
-          const size_t from = held.size() == values.size() ? leaf : 0;
-          if (from >= held.size()) continue;
-          const uint32_t old = buffer_of[held[from]];
-          if (old == kNoBuffer) continue;
-          LiveBuffer& taken = use.buffers[old];
-          if (taken.end != place || taken.bytes != buffer.bytes || taken.kind == BufferKind::kConstant) continue;
-          if (taken.kind == BufferKind::kResult || pinned.contains(old)) continue;
-          taken.end = buffer.end;
-          if (is_result[value] && taken.kind == BufferKind::kTemporary) taken.kind = BufferKind::kResult;
-          buffer_of[value] = old;
-          taken_over = true;
-        }
-        if (taken_over) continue;
-        if (is_result[value]) buffer.kind = BufferKind::kResult;
+// Assigns the values of a computation to buffers, in the order in which its instructions run.
+class BufferAssigner {
+ public:
+  BufferAssigner(Computation computation, absl::Span<const InstructionId> order, const DataflowAnalysis& flow)
+      : module_(computation.module()),
+        flow_(flow),
+        end_(static_cast<int32_t>(order.size()) - 1),
+        last_use_(flow.values().size(), -1),
+        is_result_(flow.values().size(), 0),
+        buffer_of_(flow.values().size(), kNoBuffer) {
+    for (int32_t position = 0; position <= end_; ++position) {
+      const Instruction i = module_.instruction(order[static_cast<size_t>(position)]);
+      if (HasTrait(i.opcode(), kForwards)) continue;
+      for (Instruction operand : i.operands()) {
+        for (uint32_t value : flow.ValuesOf(operand)) last_use_[value] = position;
       }
-      buffer_of[value] = static_cast<uint32_t>(use.buffers.size());
-      use.buffers.push_back(buffer);
     }
+    for (uint32_t value : flow.ValuesOf(computation.root())) {
+      last_use_[value] = end_;
+      is_result_[value] = 1;
+    }
+    if (computation.is_entry()) reusable_ = ReusableArguments(module_);
   }
 
-  use.live_bytes.assign(static_cast<size_t>(places), 0);
-  std::vector<int64_t> change(static_cast<size_t>(places) + 1, 0);
-  for (const LiveBuffer& buffer : use.buffers) {
+  void Assign(Instruction i, int32_t position);
+
+  std::vector<LiveBuffer> buffers;
+
+ private:
+  // Gives the value at a leaf of the result of `i` the buffer of an operand that ends here, if there is one.
+  bool ReuseOperand(Instruction i, size_t leaf, uint32_t value, const LiveBuffer& buffer);
+
+  const Module& module_;
+  const DataflowAnalysis& flow_;
+  const int32_t end_;                           // the last position
+  std::vector<int32_t> last_use_;               // position, by value
+  std::vector<uint8_t> is_result_;              // by value
+  std::vector<uint32_t> buffer_of_;             // by value
+  std::vector<std::vector<uint8_t>> reusable_;  // by argument and leaf
+  absl::flat_hash_set<uint32_t> pinned_;        // arguments that are live throughout
+};
+
+void BufferAssigner::Assign(Instruction i, int32_t position) {
+  const absl::Span<const uint32_t> values = flow_.ValuesOf(i);
+  for (size_t leaf = 0; leaf < values.size(); ++leaf) {
+    const uint32_t value = values[leaf];
+    LiveBuffer buffer{
+        i.id(),   static_cast<int64_t>(leaf),          BufferBytes(flow_.values()[value].shape), BufferKind::kTemporary,
+        position, std::max(position, last_use_[value])};
+    if (i.opcode() == Opcode::kParameter) {
+      buffer.kind = BufferKind::kArgument;
+      buffer.begin = 0;
+      const auto number = static_cast<size_t>(i.parameter_number());
+      const bool may_end = number < reusable_.size() && leaf < reusable_[number].size() && reusable_[number][leaf];
+      if (!may_end) {
+        buffer.end = end_;
+        pinned_.insert(static_cast<uint32_t>(buffers.size()));
+      }
+    } else if (i.opcode() == Opcode::kConstant) {
+      buffer.kind = BufferKind::kConstant;
+    } else {
+      if (ReuseOperand(i, leaf, value, buffer)) continue;
+      if (is_result_[value]) buffer.kind = BufferKind::kResult;
+    }
+    buffer_of_[value] = static_cast<uint32_t>(buffers.size());
+    buffers.push_back(buffer);
+  }
+}
+
+bool BufferAssigner::ReuseOperand(Instruction i, size_t leaf, uint32_t value, const LiveBuffer& buffer) {
+  const Reuse reuse = ReuseOf(i);
+  for (int64_t k = reuse.first; k < reuse.first + reuse.count; ++k) {
+    const absl::Span<const uint32_t> held = flow_.ValuesOf(i.operand(k));
+    // A loop reuses its state leaf by leaf.
+    const size_t from = held.size() == flow_.ValuesOf(i).size() ? leaf : 0;
+    if (from >= held.size()) continue;
+    const uint32_t old = buffer_of_[held[from]];
+    if (old == kNoBuffer) continue;
+    LiveBuffer& taken = buffers[old];
+    if (taken.end != buffer.begin || taken.bytes != buffer.bytes || taken.kind == BufferKind::kConstant) continue;
+    if (taken.kind == BufferKind::kResult || pinned_.contains(old)) continue;
+    taken.end = buffer.end;
+    if (is_result_[value] && taken.kind == BufferKind::kTemporary) taken.kind = BufferKind::kResult;
+    buffer_of_[value] = old;
+    return true;
+  }
+  return false;
+}
+
+// Sets the sums of use->buffers: by kind, and at each position.
+void SumBuffers(absl::Span<const int64_t> callee_bytes, MemoryUse* use) {
+  const size_t positions = use->order.size();
+  std::vector<int64_t> change(positions + 1, 0);
+  for (const LiveBuffer& buffer : use->buffers) {
     switch (buffer.kind) {
       case BufferKind::kArgument:
-        use.argument_bytes = SaturatingAdd(use.argument_bytes, buffer.bytes);
+        use->argument_bytes = SaturatingAdd(use->argument_bytes, buffer.bytes);
         break;
       case BufferKind::kConstant:
-        use.constant_bytes = SaturatingAdd(use.constant_bytes, buffer.bytes);
+        use->constant_bytes = SaturatingAdd(use->constant_bytes, buffer.bytes);
         continue;
       case BufferKind::kResult:
-        use.result_bytes = SaturatingAdd(use.result_bytes, buffer.bytes);
+        use->result_bytes = SaturatingAdd(use->result_bytes, buffer.bytes);
         break;
       case BufferKind::kTemporary:
         break;
@@ -160,18 +175,35 @@ absl::StatusOr<MemoryUse> MemoryOf(Computation computation, std::vector<Instruct
     int64_t& out = change[static_cast<size_t>(buffer.end) + 1];
     out = SaturatingAdd(out, -buffer.bytes);
   }
+  use->live_bytes.assign(positions, 0);
   int64_t live = 0;
-  for (int32_t place = 0; place < places; ++place) {
-    const auto at = static_cast<size_t>(place);
+  for (size_t at = 0; at < positions; ++at) {
     live = SaturatingAdd(live, change[at]);
-    use.live_bytes[at] = SaturatingAdd(live, at < callee_bytes.size() ? callee_bytes[at] : 0);
-    if (use.live_bytes[at] > use.peak_bytes) {
-      use.peak_bytes = use.live_bytes[at];
-      use.peak_position = place;
+    use->live_bytes[at] = SaturatingAdd(live, at < callee_bytes.size() ? callee_bytes[at] : 0);
+    if (use->live_bytes[at] > use->peak_bytes) {
+      use->peak_bytes = use->live_bytes[at];
+      use->peak_position = static_cast<int32_t>(at);
     }
   }
-  use.peak_bytes_beyond_arguments = std::max<int64_t>(0, use.peak_bytes - use.argument_bytes);
+  use->peak_bytes_beyond_arguments = std::max<int64_t>(0, use->peak_bytes - use->argument_bytes);
+}
+
+}  // namespace
+
+absl::StatusOr<MemoryUse> MemoryOf(Computation computation, std::vector<InstructionId> order,
+                                   absl::Span<const int64_t> callee_bytes) {
+  const Module& module = computation.module();
+  const absl::StatusOr<DataflowAnalysis> flow = DataflowAnalysis::Create(module, order);
+  if (!flow.ok()) return flow.status();
+  BufferAssigner assigner(computation, order, *flow);
+  for (size_t position = 0; position < order.size(); ++position) {
+    const Instruction i = module.instruction(order[position]);
+    if (!HasTrait(i.opcode(), kForwards)) assigner.Assign(i, static_cast<int32_t>(position));
+  }
+  MemoryUse use;
   use.order = std::move(order);
+  use.buffers = std::move(assigner.buffers);
+  SumBuffers(callee_bytes, &use);
   return use;
 }
 

@@ -335,108 +335,89 @@ bool MakeBlockScaledDotRule(RuleBuilder& b) {
   return true;
 }
 
-ShardingRule MakeRule(RuleClass rule_class, RuleBuilder& b) {
+// Adds the factors of dimensions of operands and results that belong together.
+void AddFactors(RuleClass rule_class, RuleBuilder& b) {
   switch (rule_class) {
     case RuleClass::kElementwise:
       if (b.result_count() > 0) b.Elementwise(b.result().rank());
-      return b.Finish();
+      return;
     case RuleClass::kForwarding:
       if (b.operand_count() == 1 && b.operand(0).IsArray() && b.instruction().shape().IsArray()) {
         b.Elementwise(b.result().rank());
       }
-      return b.Finish();
+      return;
     case RuleClass::kNothing:
     case RuleClass::kWhole:
-      b.MarkUnknown();
-      return b.Finish();
+      return b.MarkUnknown();
     case RuleClass::kSource:
-      return b.Finish(FactorKind::kParallel);
     case RuleClass::kRngBitGenerator:
-      return b.Finish(FactorKind::kWhole);
+      return;
     case RuleClass::kDeviceDimension:
-      MakeResizingRule(b, FactorKind::kWhole);
-      return b.Finish();
+      return MakeResizingRule(b, FactorKind::kWhole);
     case RuleClass::kBatchNorm:
-      MakeBatchNormRule(b);
-      return b.Finish();
+      return MakeBatchNormRule(b);
     case RuleClass::kBitcastConvert:
-      MakeBitcastConvertRule(b);
-      return b.Finish();
+      return MakeBitcastConvertRule(b);
     case RuleClass::kBroadcast:
-      MakeBroadcastRule(b);
-      return b.Finish(FactorKind::kParallel);
+      return MakeBroadcastRule(b);
     case RuleClass::kConcatenate:
-      MakeAlongDimensionRule(b, FirstDimension(b.instruction()), FactorKind::kWhole);
-      return b.Finish();
+      return MakeAlongDimensionRule(b, FirstDimension(b.instruction()), FactorKind::kWhole);
     case RuleClass::kConvolution:
-      sharding::MakeConvolutionRule(b);
-      return b.Finish();
+      return sharding::MakeConvolutionRule(b);
     case RuleClass::kCustomCall:
       if (!MakeBlockScaledDotRule(b)) b.MarkUnknown();
-      return b.Finish();
+      return;
     case RuleClass::kDot:
-      sharding::MakeDotRule(b);
-      return b.Finish();
+      return sharding::MakeDotRule(b);
     case RuleClass::kDynamicSlice:
-      sharding::MakeDynamicSliceRule(b);
-      return b.Finish();
+      return sharding::MakeDynamicSliceRule(b);
     case RuleClass::kDynamicUpdateSlice:
-      sharding::MakeDynamicUpdateSliceRule(b);
-      return b.Finish();
+      return sharding::MakeDynamicUpdateSliceRule(b);
     case RuleClass::kFft:
-      MakeFftRule(b);
-      return b.Finish();
+      return MakeFftRule(b);
     case RuleClass::kGather:
-      sharding::MakeGatherRule(b);
-      return b.Finish();
+      return sharding::MakeGatherRule(b);
     case RuleClass::kMatrixWhole:
-      MakeBatchRule(b, 2);
-      return b.Finish();
+      return MakeBatchRule(b, 2);
     case RuleClass::kPad:
     case RuleClass::kSlice:
-      MakeResizingRule(b, FactorKind::kWindow);
-      return b.Finish();
+      return MakeResizingRule(b, FactorKind::kWindow);
     case RuleClass::kRaggedDot:
-      sharding::MakeRaggedDotRule(b);
-      return b.Finish();
+      return sharding::MakeRaggedDotRule(b);
     case RuleClass::kReduce:
-      MakeReduceRule(b);
-      return b.Finish();
+      return MakeReduceRule(b);
     case RuleClass::kReduceWindow:
     case RuleClass::kSelectAndScatter:
-      MakeWindowRule(b);
-      return b.Finish();
+      return MakeWindowRule(b);
     case RuleClass::kReshape:
-      MakeReshapeRule(b);
-      return b.Finish();
+      return MakeReshapeRule(b);
     case RuleClass::kReverse:
-      MakeReverseRule(b);
-      return b.Finish();
+      return MakeReverseRule(b);
     case RuleClass::kScan:
-      MakeScanRule(b);
-      return b.Finish();
+      return MakeScanRule(b);
     case RuleClass::kScatter:
-      sharding::MakeScatterRule(b);
-      return b.Finish();
+      return sharding::MakeScatterRule(b);
     case RuleClass::kSort:
-      MakeAlongDimensionRule(b, FirstDimension(b.instruction()), FactorKind::kWhole);
-      return b.Finish();
+      return MakeAlongDimensionRule(b, FirstDimension(b.instruction()), FactorKind::kWhole);
     case RuleClass::kStated: {
       const StringId text = FindFrontendAttribute(b.instruction(), kStatedRuleKey);
       if (!sharding::MakeStatedRule(b, b.instruction().module().context().str(text))) b.MarkUnknown();
-      return b.Finish();
+      return;
     }
     case RuleClass::kTopK:
-      MakeBatchRule(b, 1);
-      return b.Finish();
+      return MakeBatchRule(b, 1);
     case RuleClass::kTranspose:
-      MakeTransposeRule(b);
-      return b.Finish();
+      return MakeTransposeRule(b);
     case RuleClass::kTriangularSolve:
-      MakeTriangularSolveRule(b);
-      return b.Finish();
+      return MakeTriangularSolveRule(b);
   }
-  return b.Finish();
+}
+
+ShardingRule MakeRule(RuleClass rule_class, RuleBuilder& b) {
+  AddFactors(rule_class, b);
+  // Dimensions of results that no operand has.
+  const bool parallel = rule_class == RuleClass::kSource || rule_class == RuleClass::kBroadcast;
+  return b.Finish(parallel ? FactorKind::kParallel : FactorKind::kWhole);
 }
 
 std::string Letter(size_t factor) {

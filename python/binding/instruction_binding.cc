@@ -65,13 +65,10 @@ py::object LiteralOf(const InstructionHandle& h) {
   return LiteralToPython(i.module().shared_context(), i.literal_id());
 }
 
-}  // namespace
+using Type = py::class_<InstructionHandle>;
 
-void BindInstruction(py::module_& m) {
-  auto type = py::class_<InstructionHandle>(m, "Instruction", R"(An instruction of a module.
-
-A small handle: two of the same instruction are equal and hash alike. It keeps its module alive. After the instruction
-was erased each use raises DeadHandleError.)");
+// Its name, opcode and shape, and the instructions around it.
+void BindOperands(Type& type) {
   type.def_property_readonly(
           "name", [](const InstructionHandle& h) { return ToStr(h.get().name()); }, "Its name, without %.")
       .def_property_readonly(
@@ -103,8 +100,12 @@ was erased each use raises DeadHandleError.)");
       .def_property_readonly(
           "control_successors",
           [](const InstructionHandle& h) { return Handles(h.state, h.get().control_successors()); },
-          "Instructions that run after it, by control edges.")
-      .def_property_readonly(
+          "Instructions that run after it, by control edges.");
+}
+
+// What it says.
+void BindAttributes(Type& type) {
+  type.def_property_readonly(
           "attributes",
           [](const InstructionHandle& h) {
             const Instruction i = h.get();
@@ -147,8 +148,12 @@ was erased each use raises DeadHandleError.)");
             h.get().ForEachCallee([&](Computation c) { result.append(py::cast(Handle(h.state, c))); });
             return result;
           },
-          "Computations it calls: bodies, reducers, fused ones.")
-      .def_property_readonly(
+          "Computations it calls: bodies, reducers, fused ones.");
+}
+
+// Where it is: in its module, in the text, in the graph.
+void BindPlace(Type& type) {
+  type.def_property_readonly(
           "parent", [](const InstructionHandle& h) { return Handle(h.state, h.get().parent()); },
           "The computation it is in.")
       .def_property_readonly(
@@ -175,8 +180,12 @@ was erased each use raises DeadHandleError.)");
           [](const InstructionHandle& h, std::optional<int64_t> depth) {
             return Handles(h.state, Neighborhood(h.get(), depth, /*users=*/true));
           },
-          py::arg("depth") = py::none(), "What depends on it, nearest first, at most `depth` steps away.")
-      .def("__str__", [](const InstructionHandle& h) { return ToStr(ToString(h.get())); })
+          py::arg("depth") = py::none(), "What depends on it, nearest first, at most `depth` steps away.");
+}
+
+// Texts, equality.
+void BindProtocols(Type& type) {
+  type.def("__str__", [](const InstructionHandle& h) { return ToStr(ToString(h.get())); })
       .def("__repr__",
            [](const InstructionHandle& h) {
              if (h.is_dead()) return py::str("<erased Instruction>");
@@ -188,8 +197,10 @@ was erased each use raises DeadHandleError.)");
            })
       .def("__hash__",
            [](const InstructionHandle& h) { return std::hash<const void*>()(h.state.get()) * 31 + h.id.value; });
+}
 
-  // ---- editing ----
+// Changes.
+void BindEditing(Type& type) {
   type.def("replace_all_uses_with", &ReplaceAllUses, py::arg("other"),
            "Makes every user of this instruction, and the root, use `other`. Raises EditError where that breaks the "
            "module.")
@@ -210,6 +221,20 @@ was erased each use raises DeadHandleError.)");
            "Sets fields of the metadata; None keeps one. source_line counts from 1; 0 is unknown.")
       .def("rename", &RenameInstruction, py::arg("name"),
            "Sets the name; adds a number if another has it. Raises EditError for what is no name in HLO text.");
+}
+
+}  // namespace
+
+void BindInstruction(py::module_& m) {
+  Type type(m, "Instruction", R"(An instruction of a module.
+
+A small handle: two of the same instruction are equal and hash alike. It keeps its module alive. After the instruction
+was erased each use raises DeadHandleError.)");
+  BindOperands(type);
+  BindAttributes(type);
+  BindPlace(type);
+  BindProtocols(type);
+  BindEditing(type);
 }
 
 }  // namespace hlokit::python

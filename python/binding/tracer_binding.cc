@@ -427,8 +427,11 @@ py::object Wrap(py::handle lazy) {
   return py::reinterpret_steal<py::object>(result);
 }
 
-void BindSession(py::module_& m) {
-  py::class_<lazy::Tracer, TracerPtr>(m, "TracerSession", "Devices of the lazy tracer, with their graphs and programs.")
+using Session = py::class_<lazy::Tracer, TracerPtr>;
+
+// Devices, steps and metrics.
+void BindSteps(Session& session) {
+  session
       .def(py::init(&NewSession), py::kw_only(), py::arg("devices"), py::arg("pipeline"), py::arg("debug"),
            py::arg("fake"), py::arg("replicas"), py::arg("engine") = "exact", py::arg("num_threads") = 0)
       .def_property_readonly("device_count", &lazy::Tracer::device_count)
@@ -478,7 +481,12 @@ void BindSession(py::module_& m) {
             device.SetSeed(seed);
           },
           py::arg("ordinal"), py::arg("seed"))
-      .def("program", &ProgramText, py::arg("ordinal"), py::arg("hash"))
+      .def("program", &ProgramText, py::arg("ordinal"), py::arg("hash"));
+}
+
+// What devices do together.
+void BindCollectives(Session& session) {
+  session
       .def(
           "all_reduce",
           [](const TracerPtr& s, const std::string& type, const py::list& tensors, double scale,
@@ -544,6 +552,12 @@ void BindSession(py::module_& m) {
           },
           py::arg("ordinal"), py::arg("why"))
       .def("next_session", &lazy::Tracer::NextSession);
+}
+
+void BindSession(py::module_& m) {
+  Session session(m, "TracerSession", "Devices of the lazy tracer, with their graphs and programs.");
+  BindSteps(session);
+  BindCollectives(session);
   py::class_<TraceLog>(m, "TraceLog", "The executions of a session, from now until stop().")
       .def(py::init<TracerPtr>(), py::arg("session"))
       .def("stop", &TraceLog::Stop)

@@ -308,6 +308,33 @@ class Arguments {
   std::vector<const Literal*> values_;
 };
 
+// The results of an execution, for which others wait.
+struct PendingResults {
+  std::vector<std::shared_ptr<DeviceBuffer>> buffers;
+  std::function<void(const absl::Status&)> done;  // may be null
+
+  absl::Status Fail(const absl::Status& status) const {
+    for (const std::shared_ptr<DeviceBuffer>& buffer : buffers) buffer->Fail(status);
+    if (done != nullptr) done(status);
+    return status;
+  }
+  absl::Status Set(Rendezvous::Results computed, const Arguments& arguments) const {
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      std::shared_ptr<Context> context = arguments.ContextOf(i);
+      if (context == nullptr) context = computed.context;
+      buffers[i]->SetValue(std::move(computed.values[i]), std::move(context));
+    }
+    if (done != nullptr) done(absl::OkStatus());
+    return absl::OkStatus();
+  }
+};
+
+// No memory or no thread.
+absl::Status ExhaustedError(const std::exception& e) {
+  const bool memory = dynamic_cast<const std::bad_alloc*>(&e) != nullptr;
+  return absl::ResourceExhaustedError(StrCat("execution failed: ", memory ? "out of memory" : e.what()));
+}
+
 }  // namespace
 
 absl::Status Client::GenerateValues(absl::Span<const std::shared_ptr<DeviceBuffer>> arguments) const {
@@ -341,14 +368,9 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
   const bool here = thread == ExecuteThread::kCallerIfShort && deferred_ == nullptr && begun.ok() &&
                     executable->IsShort() && taken->IsReady();
   auto work = [this, ordinal = static_cast<size_t>(device->ordinal()), executable = std::move(executable),
-               arguments = std::move(taken), results = std::move(results), begun = std::move(begun),
-               done = std::move(done)]() -> absl::Status {
+               arguments = std::move(taken), results = PendingResults{std::move(results), std::move(done)},
+               begun = std::move(begun)]() -> absl::Status {
     std::optional<TimedSection> timed;
-    const auto fail = [&](const absl::Status& status) {
-      for (const std::shared_ptr<DeviceBuffer>& result : results) result->Fail(status);
-      if (done != nullptr) done(status);
-      return status;
-    };
     Rendezvous* rendezvous = nullptr;
     size_t position = 0;
     bool arrived = false;  // the round has what becomes of this device
@@ -359,7 +381,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
         arrived = true;
         rendezvous->Abort(position, status);
       }
-      return fail(status);
+      return results.Fail(status);
     };
     const auto execute = [&]() -> absl::Status {
       if (absl::Status status = executable->Prepare(); !status.ok()) return fail_together(status);
@@ -399,30 +421,23 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
         arrived = true;
         absl::StatusOr<Rendezvous::Results> values =
             rendezvous->ArriveAndWait(position, program, arguments->values(), &arguments->donation);
-        if (!values.ok()) return fail(values.status());
+        if (!values.ok()) return results.Fail(values.status());
         computed = *std::move(values);
       } else {
         absl::StatusOr<std::vector<Literal>> values = run(arguments->values(), &arguments->donation);
-        if (!values.ok()) return fail(values.status());
+        if (!values.ok()) return results.Fail(values.status());
         computed = {*std::move(values), executable->module().shared_context()};
       }
-      if (computed.values.size() != results.size()) return fail(absl::InternalError("unexpected number of results"));
-      timed.reset();  // records the time before a reader of a result can see the metrics
-      for (size_t i = 0; i < results.size(); ++i) {
-        std::shared_ptr<Context> context = arguments->ContextOf(i);
-        if (context == nullptr) context = computed.context;
-        results[i]->SetValue(std::move(computed.values[i]), std::move(context));
+      if (computed.values.size() != results.buffers.size()) {
+        return results.Fail(absl::InternalError("unexpected number of results"));
       }
-      if (done != nullptr) done(absl::OkStatus());
-      return absl::OkStatus();
+      timed.reset();  // records the time before a reader of a result can see the metrics
+      return results.Set(std::move(computed), *arguments);
     };
     try {
       return execute();
     } catch (const std::exception& e) {
-      // No memory or no thread: whoever waits for the results, or for this device, learns of it.
-      const bool memory = dynamic_cast<const std::bad_alloc*>(&e) != nullptr;
-      return fail_together(
-          absl::ResourceExhaustedError(StrCat("execution failed: ", memory ? "out of memory" : e.what())));
+      return fail_together(ExhaustedError(e));  // whoever waits for the results, or for this device, learns of it
     }
   };
   if (!held) {

@@ -358,19 +358,18 @@ class GuardedLoopsTest {
   }
 
   void CheckLoop(const LoopProgram& program, uint64_t seed, std::mt19937_64* random) {
-    CodeGenerator* const generator = Generator();
-    if (generator == nullptr) return;
+    if (!Generator().ok()) return;
+    CodeGenerator* const generator = *Generator();
     ++loops_;
     std::vector<std::unique_ptr<LoadedCode>> codes;
     for (const InstructionSet set : {InstructionSet::kSse4, InstructionSet::kAvx2, InstructionSet::kAvx512}) {
       if (set > HostInstructionSet()) break;
-      GeneratedCode generated;
-      std::string error;
-      if (generator->Generate(program, set, false, &generated, &error)) {
-        codes.push_back(LoadedCode::Load(generated));
+      const auto generated = generator->Generate(program, set, false);
+      if (const GeneratedCode* const code = std::get_if<GeneratedCode>(&generated)) {
+        codes.push_back(LoadedCode::Load(*code));
         if (codes.back() == nullptr) return Differ(seed, program, "no memory for code");
       } else if (set == HostInstructionSet()) {
-        return Differ(seed, program, StrCat("does not compile: ", error));
+        return Differ(seed, program, StrCat("does not compile: ", std::get<GenerationError>(generated).message));
       } else {
         ++declined_;  // as f16 without instructions for it
       }

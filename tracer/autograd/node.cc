@@ -202,120 +202,162 @@ Tensor BackwardContext::grad_output_or_zeros(size_t k) {
 
 // ---- the engine ----
 
-absl::StatusOr<Tensors> RunBackward(const Tensors& roots, const Tensors& gradients, const Tensors& inputs,
-                                    const BackwardOptions& options, const std::source_location& location) {
-  const ScopedSourceLocation site(location);
+namespace {
+
+// Runs the graph from the roots to the leaves, each node once all its gradients are there: the youngest of the nodes
+// that have some has all of them, as users of a value are younger than what computes it.
+class BackwardEngine {
+ public:
+  // `inputs`: whose gradients are wanted; empty: those of the leaves are accumulated in them.
+  BackwardEngine(const Tensors& inputs, bool retain_graph)
+      : inputs_(inputs), retain_graph_(retain_graph), ready_(&IsOlder), wanted_(inputs.size()) {
+    pending_.reserve(64);
+  }
+
+  // Adds the gradient of root `number`; undefined: 1.
+  absl::Status AddRoot(size_t number, const Tensor& root, Tensor gradient);
+  // Runs the nodes that have gradients.
+  absl::Status Run();
+  Tensors TakeWanted() { return std::move(wanted_); }
+
+ private:
   struct Pending {
     Ref<Node> function;
     Outputs gradients;
   };
-  const bool retain_graph = options.retain_graph || options.create_graph;
-  const AutoGradMode mode(options.create_graph);
-  absl::flat_hash_map<Node*, Pending> pending;
-  pending.reserve(64);
-  const auto older = [](const Node* a, const Node* b) { return a->sequence < b->sequence; };
-  std::priority_queue<Node*, std::vector<Node*>, decltype(older)> ready(older);
-  Tensors wanted(inputs.size());
+  static bool IsOlder(const Node* a, const Node* b) { return a->sequence < b->sequence; }
 
   // `made`: Fit created the gradient for this edge.
-  const auto deliver = [&](const Edge& edge, Tensor gradient, bool made) {
-    if (!gradient.defined()) return;
-    if (edge.node) {
-      Pending& p = pending[edge.node.get()];
-      if (!p.function) {
-        p.function = edge.node;
-        p.gradients.resize(edge.node->outputs.size());
-        ready.push(edge.node.get());
-      }
-      Tensor& slot = p.gradients[edge.output];
-      slot = slot.defined() ? Add(slot, gradient) : std::move(gradient);
-      for (size_t i = 0; i < inputs.size(); ++i) {
-        if (inputs[i].impl()->grad_fn == edge.node && inputs[i].impl()->output_number == edge.output) {
-          wanted[i] = slot;
-        }
-      }
-      return;
-    }
-    if (!edge.accumulator || edge.accumulator->leaf == nullptr) return;
-    TensorImpl* leaf = edge.accumulator->leaf;
-    if (inputs.empty()) {
-      leaf->grad = leaf->grad.defined() ? Add(leaf->grad, gradient) : Unshared(std::move(gradient), made);
-      return;
-    }
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].impl() == leaf) wanted[i] = wanted[i].defined() ? Add(wanted[i], gradient) : gradient;
-    }
-  };
+  void Deliver(const Edge& edge, Tensor gradient, bool made);
+  void DeliverToLeaf(TensorImpl* leaf, Tensor gradient, bool made);
+  absl::Status RunNode(Pending work);
 
-  for (size_t i = 0; i < roots.size(); ++i) {
-    const Tensor& root = roots[i];
-    if (!root.defined()) return absl::InvalidArgumentError("an undefined tensor has no gradient");
-    if (!ComputeRequiresGrad(root)) {
-      return absl::FailedPreconditionError(
-          StrCat("element ", i, " of tensors does not require grad and does not have a grad_fn"));
+  const Tensors& inputs_;
+  const bool retain_graph_;
+  absl::flat_hash_map<Node*, Pending> pending_;
+  std::priority_queue<Node*, std::vector<Node*>, bool (*)(const Node*, const Node*)> ready_;
+  Tensors wanted_;
+};
+
+void BackwardEngine::Deliver(const Edge& edge, Tensor gradient, bool made) {
+  if (!gradient.defined()) return;
+  if (!edge.node) {
+    if (edge.accumulator && edge.accumulator->leaf != nullptr) {
+      DeliverToLeaf(edge.accumulator->leaf, std::move(gradient), made);
     }
-    Tensor gradient = i < gradients.size() ? gradients[i] : Tensor();
-    if (!gradient.defined()) {
-      if (root.numel() != 1) {
-        return absl::FailedPreconditionError("grad can be implicitly created only for scalar outputs");
-      }
-      gradient = OnesLike(root);
-    } else if (gradient.device() != root.device()) {
-      return absl::InvalidArgumentError(StrCat("grad_output[", i, "] is on device ", gradient.device()->name(),
-                                               " and output[", i, "] on ", root.device()->name()));
-    } else if (gradient.sizes() != root.sizes()) {
-      return absl::InvalidArgumentError(StrCat("Mismatch in shape: grad_output[", i, "] has a shape of ",
-                                               SizeToString(gradient.sizes()), " and output[", i, "] has a shape of ",
-                                               SizeToString(root.sizes()), "."));
-    }
-    deliver(EdgeOf(root), Fit(gradient, root.shape()), false);
+    return;
   }
+  Pending& p = pending_[edge.node.get()];
+  if (!p.function) {
+    p.function = edge.node;
+    p.gradients.resize(edge.node->outputs.size());
+    ready_.push(edge.node.get());
+  }
+  Tensor& slot = p.gradients[edge.output];
+  slot = slot.defined() ? Add(slot, gradient) : std::move(gradient);
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i].impl()->grad_fn == edge.node && inputs_[i].impl()->output_number == edge.output) wanted_[i] = slot;
+  }
+}
 
-  while (!ready.empty()) {
-    Node* const key = ready.top();
-    ready.pop();
-    const auto at = pending.find(key);
+void BackwardEngine::DeliverToLeaf(TensorImpl* leaf, Tensor gradient, bool made) {
+  if (inputs_.empty()) {
+    leaf->grad = leaf->grad.defined() ? Add(leaf->grad, gradient) : Unshared(std::move(gradient), made);
+    return;
+  }
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i].impl() == leaf) wanted_[i] = wanted_[i].defined() ? Add(wanted_[i], gradient) : gradient;
+  }
+}
+
+absl::Status BackwardEngine::AddRoot(size_t number, const Tensor& root, Tensor gradient) {
+  if (!root.defined()) return absl::InvalidArgumentError("an undefined tensor has no gradient");
+  if (!ComputeRequiresGrad(root)) {
+    return absl::FailedPreconditionError(
+        StrCat("element ", number, " of tensors does not require grad and does not have a grad_fn"));
+  }
+  if (!gradient.defined()) {
+    if (root.numel() != 1) {
+      return absl::FailedPreconditionError("grad can be implicitly created only for scalar outputs");
+    }
+    gradient = OnesLike(root);
+  } else if (gradient.device() != root.device()) {
+    return absl::InvalidArgumentError(StrCat("grad_output[", number, "] is on device ", gradient.device()->name(),
+                                             " and output[", number, "] on ", root.device()->name()));
+  } else if (gradient.sizes() != root.sizes()) {
+    return absl::InvalidArgumentError(StrCat("Mismatch in shape: grad_output[", number, "] has a shape of ",
+                                             SizeToString(gradient.sizes()), " and output[", number,
+                                             "] has a shape of ", SizeToString(root.sizes()), "."));
+  }
+  Deliver(EdgeOf(root), Fit(gradient, root.shape()), false);
+  return absl::OkStatus();
+}
+
+absl::Status BackwardEngine::Run() {
+  while (!ready_.empty()) {
+    Node* const key = ready_.top();
+    ready_.pop();
+    const auto at = pending_.find(key);
     // A node belongs to one device: its mutex is locked once for the whole derivative.
     std::unique_lock<ReentrantMutex> lock;
     if (DeviceState* const device = DeviceOf(at->second.gradients)) {
       lock = std::unique_lock<ReentrantMutex>(device->mutex());
     }
     Pending work = std::move(at->second);
-    pending.erase(at);
-    Node& function = *work.function;
-    if (function.released) {
-      return absl::FailedPreconditionError(
-          "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-          "already "
-          "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
-          "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
-          "saved tensors after calling backward.");
-    }
-    const Derivative derivative = InfoOf(function.op).derivative;
-    if (derivative == nullptr) {
-      return absl::UnimplementedError(StrCat("derivative for ", SymbolOf(function.op), " is not implemented"));
-    }
-    const ReplacedSourceLocation differentiated(function.location);
-    BackwardContext call(&function, &work.gradients);
-    derivative(call);
-    if (!call.status().ok()) return call.status();
-    for (size_t k = 0; k < function.slots.size(); ++k) {
-      const SavedVariable& slot = function.slots[k];
-      if (!slot.edge.valid()) continue;
-      Tensor result = call.TakeResult(k);
-      const TensorImpl* const before = result.defined() ? result.impl() : nullptr;
-      Tensor gradient = Fit(std::move(result), slot.shape);
-      const bool made = gradient.defined() && gradient.impl() != before;
-      deliver(slot.edge, std::move(gradient), made);
-    }
-    if (!retain_graph) {
-      function.args.clear();
-      for (SavedVariable& slot : function.slots) slot.data = Ref<TensorData>();
-      for (OutputInfo& info : function.outputs) info.data = Ref<TensorData>();
-      function.released = true;
-    }
+    pending_.erase(at);
+    if (absl::Status status = RunNode(std::move(work)); !status.ok()) return status;
   }
-  return wanted;
+  return absl::OkStatus();
+}
+
+absl::Status BackwardEngine::RunNode(Pending work) {
+  Node& function = *work.function;
+  if (function.released) {
+    return absl::FailedPreconditionError(
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+        "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+        "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+        "saved tensors after calling backward.");
+  }
+  const Derivative derivative = InfoOf(function.op).derivative;
+  if (derivative == nullptr) {
+    return absl::UnimplementedError(StrCat("derivative for ", SymbolOf(function.op), " is not implemented"));
+  }
+  const ReplacedSourceLocation differentiated(function.location);
+  BackwardContext call(&function, &work.gradients);
+  derivative(call);
+  if (!call.status().ok()) return call.status();
+  for (size_t k = 0; k < function.slots.size(); ++k) {
+    const SavedVariable& slot = function.slots[k];
+    if (!slot.edge.valid()) continue;
+    Tensor result = call.TakeResult(k);
+    const TensorImpl* const before = result.defined() ? result.impl() : nullptr;
+    Tensor gradient = Fit(std::move(result), slot.shape);
+    const bool made = gradient.defined() && gradient.impl() != before;
+    Deliver(slot.edge, std::move(gradient), made);
+  }
+  if (!retain_graph_) {
+    function.args.clear();
+    for (SavedVariable& slot : function.slots) slot.data = Ref<TensorData>();
+    for (OutputInfo& info : function.outputs) info.data = Ref<TensorData>();
+    function.released = true;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Tensors> RunBackward(const Tensors& roots, const Tensors& gradients, const Tensors& inputs,
+                                    const BackwardOptions& options, const std::source_location& location) {
+  const ScopedSourceLocation site(location);
+  const AutoGradMode mode(options.create_graph);
+  BackwardEngine engine(inputs, options.retain_graph || options.create_graph);
+  for (size_t i = 0; i < roots.size(); ++i) {
+    absl::Status status = engine.AddRoot(i, roots[i], i < gradients.size() ? gradients[i] : Tensor());
+    if (!status.ok()) return status;
+  }
+  if (absl::Status status = engine.Run(); !status.ok()) return status;
+  return engine.TakeWanted();
 }
 
 }  // namespace hlokit::lazy

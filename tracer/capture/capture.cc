@@ -58,12 +58,56 @@ bool CanBeDifferentiated(const Tensor& t) {
 
 }  // namespace
 
-// Live state at the start of a trace.
-struct CapturedFunction::Entry {
-  absl::flat_hash_map<const runtime::DeviceBuffer*, size_t> arguments;  // by value
-  absl::flat_hash_map<const runtime::DeviceBuffer*, uint64_t> owners;   // ids of other tensors by value
-  absl::flat_hash_set<uint64_t> live;                                   // ids, without arguments
-  uint64_t first_new = 0;
+// A call of the function that records its graph, and finds out whether later calls can replay that: whether the sources
+// of its inputs and the targets of its outputs are known for any call.
+class CapturedFunction::Recording {
+ public:
+  Recording(CapturedFunction* function, DeviceState* device, const Tensors& arguments, const Guard& guard);
+
+  absl::StatusOr<Tensors> Run();
+
+ private:
+  absl::Status CallFunction();
+  // Each says why the graph cannot be replayed, if it finds a reason and there is none yet.
+  void CheckExecutions();
+  void FindSources(PendingSubgraph* slice);
+  void FindOutputBindings();
+  void CheckViews();
+  void CheckLifetimes();
+  void CompareNumbers();
+
+  Source SourceOf(const PendingSubgraph& slice, size_t input);
+  void FindResults();
+  absl::Status LaunchGraph(PendingSubgraph* slice, const SubgraphOptions& options);
+  // Adds the graph to those that are replayed.
+  void Keep();
+  void Because(std::string reason) {
+    if (why_.empty()) why_ = std::move(reason);
+  }
+
+  CapturedFunction& function_;
+  DeviceState& device_;
+  const Tensors& arguments_;
+
+  // State at the start.
+  absl::flat_hash_map<const TensorData*, size_t> argument_of_;
+  absl::flat_hash_map<const runtime::DeviceBuffer*, size_t> argument_buffers_;  // numbers of arguments by value
+  absl::flat_hash_map<const runtime::DeviceBuffer*, uint64_t> owners_;          // ids of other tensors by value
+  absl::flat_hash_set<uint64_t> live_at_start_;                                 // ids, without arguments
+  uint64_t first_new_ = 0;                                                      // id
+
+  // Of the call.
+  std::vector<ExecutionRecord> executions_;
+  Tensors results_;
+  std::vector<bool> keeps_history_;  // by result
+  std::vector<TensorData*> pending_;
+  absl::flat_hash_set<const TensorData*> is_result_;
+  absl::flat_hash_map<const TensorData*, size_t> root_of_;
+  absl::flat_hash_map<uint64_t, TensorData*> live_;  // by id
+
+  std::string why_;
+  Candidate found_;
+  CacheEntry variant_;
 };
 
 CapturedFunction Compile(Tracer* tracer, CapturedFunction::Function function, GraphCaptureOptions options) {
@@ -154,210 +198,239 @@ absl::StatusOr<Tensors> CapturedFunction::operator()(const Tensors& arguments, c
     results = Replay(device, *known, arguments);
   } else {
     replayable_ = false;
-    results = Trace(device, arguments, guard);
+    results = Recording(this, &device, arguments, guard).Run();
   }
   device.NextStepSeed();
   device.ClearGraphIfUnused();
   return results;
 }
 
-absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tensors& arguments, const Guard& guard) {
-  Entry entry;
-  absl::flat_hash_map<const TensorData*, size_t> argument_of;
+CapturedFunction::Recording::Recording(CapturedFunction* function, DeviceState* device, const Tensors& arguments,
+                                       const Guard& guard)
+    : function_(*function), device_(*device), arguments_(arguments) {
+  found_.guard = variant_.guard = guard;
   for (size_t i = arguments.size(); i-- > 0;) {
-    argument_of[DataOf(arguments[i])] = i;
-    entry.arguments[DataOf(arguments[i])->buffer.get()] = i;
+    argument_of_[DataOf(arguments[i])] = i;
+    argument_buffers_[DataOf(arguments[i])->buffer.get()] = i;
   }
-  for (TensorData* data : device.LiveTensors()) {
-    if (argument_of.contains(data) || data->buffer == nullptr || data->refs() == HeldByCacheEntries(data)) continue;
-    entry.owners.emplace(data->buffer.get(), data->id);
-    entry.live.insert(data->id);
+  for (TensorData* data : device->LiveTensors()) {
+    if (argument_of_.contains(data) || data->buffer == nullptr || data->refs() == function->HeldByCacheEntries(data)) {
+      continue;
+    }
+    owners_.emplace(data->buffer.get(), data->id);
+    live_at_start_.insert(data->id);
   }
-  entry.first_new = device.next_id();
+  first_new_ = device->next_id();
+}
 
-  std::vector<ExecutionRecord> executions;
+absl::StatusOr<Tensors> CapturedFunction::Recording::Run() {
+  if (absl::Status status = CallFunction(); !status.ok()) return status;
+  pending_ = PendingTensors(device_);
+  if (pending_.empty()) {
+    function_.RecordReason("it computes nothing");
+    return std::move(results_);
+  }
+  for (const Tensor& t : results_) is_result_.insert(DataOf(t));
+  for (size_t i = 0; i < pending_.size(); ++i) root_of_[pending_[i]] = i;
+  const SubgraphOptions options{true, function_.tracer_->options().donate};
+  PendingSubgraph slice = CollectSubgraph(device_, pending_, options);
+  for (TensorData* data : device_.LiveTensors()) live_.emplace(data->id, data);
+  CheckExecutions();
+  FindSources(&slice);
+  FindOutputBindings();
+  CheckViews();
+  CheckLifetimes();
+  FindResults();
+  if (absl::Status status = LaunchGraph(&slice, options); !status.ok()) return status;
+  CompareNumbers();
+  if (why_.empty()) {
+    Keep();
+    function_.replayable_ = true;
+    why_ = "its graph was not known";
+  }
+  function_.RecordReason(std::move(why_));
+  return std::move(results_);
+}
+
+absl::Status CapturedFunction::Recording::CallFunction() {
   absl::StatusOr<Tensors> traced = Tensors();
   {
-    const Replaced<std::vector<ExecutionRecord>*> listener(&device.listener, &executions);
-    const Replaced<bool> forbid(&device.forbid_execution, options_.full_graph);
+    const Replaced<std::vector<ExecutionRecord>*> listener(&device_.listener, &executions_);
+    const Replaced<bool> forbid(&device_.forbid_execution, function_.options_.full_graph);
     const ReplacedSourceLocation program;
-    traced = function_(arguments);
+    traced = function_.function_(arguments_);
   }
-  if (absl::Status s = tracer_->status(); !s.ok()) return s;
-  Tensors results = *std::move(traced);
-  for (const Tensor& t : results) {
+  Tracer& tracer = *function_.tracer_;
+  if (absl::Status s = tracer.status(); !s.ok()) return s;
+  results_ = *std::move(traced);
+  for (const Tensor& t : results_) {
     if (!t.defined()) return absl::InvalidArgumentError("a captured function gave an undefined tensor");
     RefreshView(t);
   }
-  std::vector<bool> keeps_history;
-  for (const Tensor& t : results) keeps_history.push_back(options_.differentiable && CanBeDifferentiated(t));
-  tracer_->metrics().Add("DynamoExtractCompiledGraph");
-  device.SetCollectiveToken(Tensor());  // not a result
-  const std::vector<TensorData*> pending = PendingTensors(device);
-  if (pending.empty()) {
-    RecordReason("it computes nothing");
-    return results;
+  for (const Tensor& t : results_) {
+    keeps_history_.push_back(function_.options_.differentiable && CanBeDifferentiated(t));
   }
+  tracer.metrics().Add("DynamoExtractCompiledGraph");
+  device_.SetCollectiveToken(Tensor());  // not a result
+  return absl::OkStatus();
+}
 
-  const SubgraphOptions slice_options{true, tracer_->options().donate};
-  PendingSubgraph slice = CollectSubgraph(device, pending, slice_options);
-  Candidate found;
-  found.guard = guard;
-  std::string why = executions.empty() ? "" : StrCat(ToString(executions[0].cause), " of ", executions[0].root);
-  if (!why.empty()) {
-    const std::string place = LocationOf(executions[0].frames);
-    why = StrCat("it runs ", static_cast<int64_t>(executions.size()) + 1, " graphs, the first for the ", why,
-                 place.empty() ? "" : StrCat(" at ", place));
+void CapturedFunction::Recording::CheckExecutions() {
+  if (!executions_.empty()) {
+    const ExecutionRecord& first = executions_[0];
+    const std::string place = LocationOf(first.frames);
+    Because(StrCat("it runs ", static_cast<int64_t>(executions_.size()) + 1, " graphs, the first for the ",
+                   ToString(first.cause), " of ", first.root, place.empty() ? "" : StrCat(" at ", place)));
   }
-  if (why.empty() && std::find(keeps_history.begin(), keeps_history.end(), true) != keeps_history.end()) {
-    why = "a result requires a gradient, and the program differentiates outside of it";
+  if (std::find(keeps_history_.begin(), keeps_history_.end(), true) != keeps_history_.end()) {
+    Because("a result requires a gradient, and the program differentiates outside of it");
   }
-  absl::flat_hash_map<uint64_t, TensorData*> live;
-  for (TensorData* data : device.LiveTensors()) live.emplace(data->id, data);
-  {
-    const runtime::TimedSection timed(&tracer_->metrics(), "RunCachedGraphInputData");
-    const std::shared_ptr<runtime::DeviceBuffer> seed = device.UsedSeedBuffer();
-    for (size_t i = 0; i < slice.inputs.size(); ++i) {
-      const std::shared_ptr<runtime::DeviceBuffer>& input = slice.inputs[i];
-      Source source{Source::Kind::kNumber, 0, nullptr, nullptr, ""};
-      if (const auto a = entry.arguments.find(input.get()); a != entry.arguments.end()) {
-        source.kind = Source::Kind::kArgument;
-        source.argument = a->second;
-      } else if (input == seed) {
-        source.kind = Source::Kind::kSeed;
-      } else if (const auto o = entry.owners.find(input.get()); o != entry.owners.end() && !input->read_only) {
-        source.kind = Source::Kind::kState;
-        const auto owner = live.find(o->second);
-        if (owner != live.end()) {
-          source.state = owner->second;
-          if (why.empty() && source.state->follows_base && !options_.views_are_current) {
-            why = StrCat("it reads a view that was made outside of it, with ", UseOf(device, slice, i));
-          }
-        } else if (why.empty()) {
-          why = StrCat("it replaces a tensor that it reads, with ", UseOf(device, slice, i));
-        }
-      } else {
-        source.number = input;
-        source.use = UseOf(device, slice, i);
-      }
-      found.sources.push_back(std::move(source));
-    }
-  }
+}
+
+void CapturedFunction::Recording::FindSources(PendingSubgraph* slice) {
+  const runtime::TimedSection timed(&function_.tracer_->metrics(), "RunCachedGraphInputData");
+  for (size_t i = 0; i < slice->inputs.size(); ++i) found_.sources.push_back(SourceOf(*slice, i));
   // Every replay needs the numbers again.
-  std::erase_if(slice.donated,
-                [&](int64_t i) { return found.sources[static_cast<size_t>(i)].kind == Source::Kind::kNumber; });
+  std::erase_if(slice->donated,
+                [&](int64_t i) { return found_.sources[static_cast<size_t>(i)].kind == Source::Kind::kNumber; });
+}
 
-  // Targets of results. Tensors that were created and are not results replace the same number of destroyed ones.
-  CacheEntry variant;
-  variant.guard = guard;
-  absl::flat_hash_set<const TensorData*> is_result;
-  for (const Tensor& t : results) is_result.insert(DataOf(t));
-  absl::flat_hash_map<const TensorData*, size_t> root_of;
-  for (size_t i = 0; i < pending.size(); ++i) {
-    TensorData* data = pending[i];
-    root_of[data] = i;
-    OutputBinding sink;
-    if (const auto a = argument_of.find(data); a != argument_of.end()) {
-      sink.argument = a->second;
-    } else if (data->id < entry.first_new) {
-      sink.state = data;
-    } else if (!is_result.contains(data)) {
-      sink.state = data;
-      sink.made = true;
-      variant.made.push_back(data);
+CapturedFunction::Source CapturedFunction::Recording::SourceOf(const PendingSubgraph& slice, size_t input) {
+  const std::shared_ptr<runtime::DeviceBuffer>& buffer = slice.inputs[input];
+  Source source{Source::Kind::kNumber, 0, nullptr, nullptr, ""};
+  if (const auto a = argument_buffers_.find(buffer.get()); a != argument_buffers_.end()) {
+    source.kind = Source::Kind::kArgument;
+    source.argument = a->second;
+  } else if (buffer == device_.UsedSeedBuffer()) {
+    source.kind = Source::Kind::kSeed;
+  } else if (const auto o = owners_.find(buffer.get()); o != owners_.end() && !buffer->read_only) {
+    source.kind = Source::Kind::kState;
+    const auto owner = live_.find(o->second);
+    if (owner == live_.end()) {
+      Because(StrCat("it replaces a tensor that it reads, with ", UseOf(device_, slice, input)));
+      return source;
     }
-    variant.output_bindings.push_back(sink);
+    source.state = owner->second;
+    if (source.state->follows_base && !function_.options_.views_are_current) {
+      Because(StrCat("it reads a view that was made outside of it, with ", UseOf(device_, slice, input)));
+    }
+  } else {
+    source.number = buffer;
+    source.use = UseOf(device_, slice, input);
   }
+  return source;
+}
+
+// Tensors that were created and are not results replace the same number of destroyed ones.
+void CapturedFunction::Recording::FindOutputBindings() {
+  for (TensorData* data : pending_) {
+    OutputBinding binding;
+    if (const auto a = argument_of_.find(data); a != argument_of_.end()) {
+      binding.argument = a->second;
+    } else if (data->id < first_new_) {
+      binding.state = data;
+    } else if (!is_result_.contains(data)) {
+      binding.state = data;
+      binding.made = true;
+      variant_.made.push_back(data);
+    }
+    variant_.output_bindings.push_back(binding);
+  }
+}
+
+void CapturedFunction::Recording::CheckViews() {
   // Another tensor in the argument's position may be a view of another base.
-  for (const Tensor& t : arguments) {
-    for (const TensorImpl* at = t.impl(); at->view != nullptr && why.empty();) {
+  for (const Tensor& t : arguments_) {
+    for (const TensorImpl* at = t.impl(); at->view != nullptr && why_.empty();) {
       at = at->view->parent.impl();
-      if (at->data.get() != DataOf(t) && root_of.contains(at->data.get())) {
-        why = "it writes to what an argument is a view of";
+      if (at->data.get() != DataOf(t) && root_of_.contains(at->data.get())) {
+        Because("it writes to what an argument is a view of");
       }
     }
   }
-  const TensorData* captured_upload = nullptr;
-  for (const auto& [id, data] : live) {
-    if (id >= entry.first_new && data->buffer != nullptr && !is_result.contains(data) &&
-        data->buffer != device.UsedSeedBuffer()) {
-      captured_upload = data;
+}
+
+void CapturedFunction::Recording::CheckLifetimes() {
+  const std::shared_ptr<runtime::DeviceBuffer> seed = device_.UsedSeedBuffer();
+  for (const auto& [id, data] : live_) {
+    if (id >= first_new_ && data->buffer != nullptr && !is_result_.contains(data) && data->buffer != seed) {
+      Because("it keeps a tensor that it uploads");
     }
   }
   size_t released = 0;
-  for (uint64_t id : entry.live) {
-    const auto it = live.find(id);
-    if (it == live.end() || it->second->refs() == HeldByCacheEntries(it->second)) ++released;
+  for (uint64_t id : live_at_start_) {
+    const auto it = live_.find(id);
+    if (it == live_.end() || it->second->refs() == function_.HeldByCacheEntries(it->second)) ++released;
   }
-  if (why.empty() && captured_upload != nullptr) why = "it keeps a tensor that it uploads";
-  if (why.empty() && variant.made.size() != released) {
-    why = variant.made.size() > released ? "it makes tensors that stay, as the first step of an optimizer does"
-                                         : "it drops tensors and makes none in their place";
+  if (variant_.made.size() != released) {
+    Because(variant_.made.size() > released ? "it makes tensors that stay, as the first step of an optimizer does"
+                                            : "it drops tensors and makes none in their place");
   }
-  for (const Tensor& t : results) {
+}
+
+void CapturedFunction::Recording::FindResults() {
+  for (const Tensor& t : results_) {
     Result result;
-    if (const auto r = root_of.find(DataOf(t)); r != root_of.end()) result.root = r->second;
-    if (const auto a = argument_of.find(DataOf(t)); a != argument_of.end()) {
+    if (const auto r = root_of_.find(DataOf(t)); r != root_of_.end()) result.root = r->second;
+    if (const auto a = argument_of_.find(DataOf(t)); a != argument_of_.end()) {
       result.argument = a->second;
-    } else if (!result.root || DataOf(t)->id < entry.first_new) {
+    } else if (!result.root || DataOf(t)->id < first_new_) {
       result.same = t;
     }
-    variant.results.push_back(std::move(result));
+    variant_.results.push_back(std::move(result));
   }
+}
 
-  absl::StatusOr<LaunchResult> launched = Launch(device, slice, slice_options, SyncReason::kCapture);
+absl::Status CapturedFunction::Recording::LaunchGraph(PendingSubgraph* slice, const SubgraphOptions& options) {
+  absl::StatusOr<LaunchResult> launched = Launch(device_, *slice, options, SyncReason::kCapture);
   if (!launched.ok()) return launched.status();
-  {
-    const runtime::TimedSection timed(&tracer_->metrics(), "RunCachedGraphOutputData");
-    for (size_t i = 0; i < pending.size(); ++i) Materialize(pending[i], std::move(launched->results[i]));
-    for (size_t i = 0; i < results.size(); ++i) {
-      if (keeps_history[i]) continue;
-      if (!variant.results[i].argument && !variant.results[i].same.defined()) results[i] = results[i].Detach();
-    }
+  found_.program = launched->program;
+  const runtime::TimedSection timed(&function_.tracer_->metrics(), "RunCachedGraphOutputData");
+  for (size_t i = 0; i < pending_.size(); ++i) Materialize(pending_[i], std::move(launched->results[i]));
+  for (size_t i = 0; i < results_.size(); ++i) {
+    if (keeps_history_[i]) continue;
+    if (!variant_.results[i].argument && !variant_.results[i].same.defined()) results_[i] = results_[i].Detach();
   }
-  found.program = launched->program;
+  return absl::OkStatus();
+}
 
+void CapturedFunction::Recording::CompareNumbers() {
+  std::vector<Candidate>& candidates = function_.candidates_;
   const auto candidate =
-      std::find_if(candidates_.begin(), candidates_.end(), [&](const Candidate& c) { return c.guard == guard; });
-  const bool has_numbers = std::any_of(found.sources.begin(), found.sources.end(),
+      std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& c) { return c.guard == found_.guard; });
+  const bool has_numbers = std::any_of(found_.sources.begin(), found_.sources.end(),
                                        [](const Source& s) { return s.kind == Source::Kind::kNumber; });
-  if (why.empty() && has_numbers) {
-    if (candidate == candidates_.end() || candidate->program != found.program) {
-      why = "it holds numbers of the host, and a second trace has to give the same";
-    } else {
-      for (size_t i = 0; i < found.sources.size() && why.empty(); ++i) {
-        const Source& now = found.sources[i];
-        const Source& before = candidate->sources[i];
-        if (now.kind != before.kind || (now.number != nullptr && !SameValue(*now.number, *before.number))) {
-          why = StrCat("a number changes from call to call, that of ", now.use);
-        }
-      }
+  if (has_numbers && (candidate == candidates.end() || candidate->program != found_.program)) {
+    Because("it holds numbers of the host, and a second trace has to give the same");
+  }
+  for (size_t i = 0; has_numbers && i < found_.sources.size() && why_.empty(); ++i) {
+    const Source& now = found_.sources[i];
+    const Source& before = candidate->sources[i];
+    if (now.kind != before.kind || (now.number != nullptr && !SameValue(*now.number, *before.number))) {
+      Because(StrCat("a number changes from call to call, that of ", now.use));
     }
   }
-  if (candidate != candidates_.end()) candidates_.erase(candidate);
+  if (candidate != candidates.end()) candidates.erase(candidate);
   // Keeps numbers only, for a later trace to be compared with: a reference to a tensor would keep it alive.
   if (has_numbers) {
-    if (candidates_.size() >= kMaxCandidates) candidates_.erase(candidates_.begin());
-    candidates_.push_back(found);
-    for (Source& s : candidates_.back().sources) s.state = nullptr;
+    if (candidates.size() >= kMaxCandidates) candidates.erase(candidates.begin());
+    candidates.push_back(found_);
+    for (Source& s : candidates.back().sources) s.state = nullptr;
   }
-  if (why.empty()) {
-    variant.program = std::move(found.program);
-    variant.sources = std::move(found.sources);
-    absl::flat_hash_set<const TensorData*> kept;
-    const auto keep = [&](TensorData* data) {
-      if (data != nullptr && kept.insert(data).second) variant.state.emplace_back(data);
-    };
-    for (const Source& s : variant.sources) keep(s.state);
-    for (const OutputBinding& s : variant.output_bindings) keep(s.state);
-    if (cache_entries_.size() >= kMaxCacheEntries) cache_entries_.erase(cache_entries_.begin());
-    cache_entries_.push_back(std::move(variant));
-    replayable_ = true;
-    RecordReason("its graph was not known");
-    return results;
-  }
-  RecordReason(std::move(why));
-  return results;
+}
+
+void CapturedFunction::Recording::Keep() {
+  variant_.program = std::move(found_.program);
+  variant_.sources = std::move(found_.sources);
+  absl::flat_hash_set<const TensorData*> kept;
+  const auto keep = [&](TensorData* data) {
+    if (data != nullptr && kept.insert(data).second) variant_.state.emplace_back(data);
+  };
+  for (const Source& s : variant_.sources) keep(s.state);
+  for (const OutputBinding& s : variant_.output_bindings) keep(s.state);
+  std::vector<CacheEntry>& entries = function_.cache_entries_;
+  if (entries.size() >= kMaxCacheEntries) entries.erase(entries.begin());
+  entries.push_back(std::move(variant_));
 }
 
 absl::StatusOr<Tensors> CapturedFunction::Replay(DeviceState& device, const CacheEntry& variant,
@@ -388,11 +461,11 @@ absl::StatusOr<Tensors> CapturedFunction::Replay(DeviceState& device, const Cach
   if (!roots.ok()) return roots.status();
   const runtime::TimedSection timed(&tracer_->metrics(), "RunCachedGraphOutputData");
   for (size_t i = 0; i < variant.output_bindings.size(); ++i) {
-    const OutputBinding& sink = variant.output_bindings[i];
-    TensorData* data = sink.argument ? DataOf(arguments[*sink.argument]) : sink.state;
+    const OutputBinding& binding = variant.output_bindings[i];
+    TensorData* data = binding.argument ? DataOf(arguments[*binding.argument]) : binding.state;
     if (data == nullptr) continue;
     Materialize(data, (*roots)[i]);
-    if (!sink.made) ++data->version;  // otherwise it stands for a new tensor
+    if (!binding.made) ++data->version;  // otherwise it stands for a new tensor
   }
   Tensors results;
   for (const Result& r : variant.results) {

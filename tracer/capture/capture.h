@@ -118,14 +118,13 @@ class CapturedFunction {
     std::shared_ptr<CompiledGraph> program;
     std::vector<Source> sources;
   };
-  struct Entry;  // state at the start of a trace
+  class Recording;  // a trace
 
   // The oldest ones are forgotten.
   static constexpr size_t kMaxCacheEntries = 1024;
   static constexpr size_t kMaxCandidates = 64;
 
   Guard GuardOf(const Tensors& arguments) const;
-  absl::StatusOr<Tensors> Trace(DeviceState& device, const Tensors& arguments, const Guard& guard);
   absl::StatusOr<Tensors> Replay(DeviceState& device, const CacheEntry& variant, const Tensors& arguments);
   // Returns true if the tensors that the entry writes are still in use.
   bool InUse(const CacheEntry& variant) const;

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "interp/compiled/code/code_store.h"
 #include "interp/compiled/code/engine_modules.h"
@@ -82,7 +83,7 @@ struct ProgramCode::Pending {
   std::string text;
   std::string key;
   std::shared_ptr<const LoadedCode> code;
-  std::string error;  // if it is null
+  absl::Status error;  // if it is null
   struct Request {
     int64_t columns;
     Receiver receive;
@@ -90,31 +91,31 @@ struct ProgramCode::Pending {
   std::vector<Request> requests;
 
   void Compile(CodeGenerator* generator, InstructionSet set) {
-    GeneratedCode generated;
-    if (!generator->Generate(program, set, false, &generated, &error)) return;
-    code = LoadedCode::Load(generated);
+    const auto generated = generator->Generate(program, set, false);
+    if (const GenerationError* const failed = std::get_if<GenerationError>(&generated)) {
+      error = absl::UnimplementedError(failed->message);
+      return;
+    }
+    code = LoadedCode::Load(std::get<GeneratedCode>(generated));
     if (code == nullptr) {
-      error = "the system gives no memory for code";
+      error = absl::ResourceExhaustedError("the system gives no memory for code");
       return;
     }
     AddToPerfMap(program, code->memory(), code->bytes());
     KnownCode::OfProcess().Add(key, code);
-    if (CodeStore* const store = ProcessCodeStore()) store->Put(text, set, generated);
+    if (CodeStore* const store = ProcessCodeStore()) store->Put(text, set, std::get<GeneratedCode>(generated));
   }
 };
 
 ProgramCode::ProgramCode() = default;
 ProgramCode::~ProgramCode() = default;
 
-bool ProgramCode::Request(const LoopProgram& program, int64_t columns, Receiver receive, std::string* error) {
+absl::Status ProgramCode::Request(const LoopProgram& program, int64_t columns, Receiver receive) {
   const InstructionSet set = HostInstructionSet();
   std::string text = CanonicalText(program);
   const std::string key = StrCat(text, ToString(set));
   for (const std::string& known : {key, WithColumns(key, columns)}) {
-    const auto it = failed_.find(known);
-    if (it == failed_.end()) continue;
-    *error = it->second;
-    return false;
+    if (const auto it = failed_.find(known); it != failed_.end()) return it->second;
   }
   std::shared_ptr<const LoadedCode> code = KnownCode::OfProcess().Find(key);
   if (code != nullptr) {
@@ -122,7 +123,7 @@ bool ProgramCode::Request(const LoopProgram& program, int64_t columns, Receiver 
   } else if (const auto it = pending_of_.find(key); it != pending_of_.end()) {
     ++statistics_.found;
     pending_[it->second]->requests.push_back({columns, std::move(receive)});
-    return true;
+    return absl::OkStatus();
   } else if (CodeStore* const store = HasGeneratorModule() ? ProcessCodeStore() : nullptr) {
     // A build without the generator wrote none of the code that is there.
     if (const std::optional<GeneratedCode> stored = store->Get(text, set)) code = LoadedCode::Load(*stored);
@@ -133,11 +134,11 @@ bool ProgramCode::Request(const LoopProgram& program, int64_t columns, Receiver 
     }
   }
   if (code != nullptr) {
-    if (receive(std::move(code), error)) return true;
-    failed_[WithColumns(key, columns)] = *error;
-    return false;
+    absl::Status received = receive(std::move(code));
+    if (!received.ok()) failed_[WithColumns(key, columns)] = received;
+    return received;
   }
-  if (Generator(error) == nullptr) return false;
+  if (!Generator().ok()) return Generator().status();
   pending_of_[key] = pending_.size();
   pending_.push_back(std::make_unique<Pending>());
   Pending& pending = *pending_.back();
@@ -145,13 +146,13 @@ bool ProgramCode::Request(const LoopProgram& program, int64_t columns, Receiver 
   pending.text = std::move(text);
   pending.key = key;
   pending.requests.push_back({columns, std::move(receive)});
-  return true;
+  return absl::OkStatus();
 }
 
 bool ProgramCode::Complete(int num_threads) {
   if (pending_.empty()) return true;
   const auto begin = std::chrono::steady_clock::now();
-  CodeGenerator* const generator = Generator();
+  CodeGenerator* const generator = *Generator();  // what is pending was requested of it
   const InstructionSet set = HostInstructionSet();
   // A thread has a target machine of its own, which costs less than half a loop.
   std::atomic<size_t> next = 0;
@@ -187,9 +188,9 @@ bool ProgramCode::Deliver(Pending* pending) {
   }
   bool all = true;
   for (Pending::Request& request : pending->requests) {
-    std::string error;
-    if (request.receive(pending->code, &error)) continue;
-    failed_[WithColumns(pending->key, request.columns)] = error;
+    absl::Status received = request.receive(pending->code);
+    if (received.ok()) continue;
+    failed_[WithColumns(pending->key, request.columns)] = std::move(received);
     all = false;
   }
   return all;

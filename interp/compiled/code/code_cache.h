@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "interp/compiled/code/code_generator.h"
 #include "interp/compiled/programs/loop_program.h"
 #include "interp/processor/instruction_set.h"
@@ -56,13 +57,13 @@ class ProgramCode {
   ProgramCode(const ProgramCode&) = delete;
   ProgramCode& operator=(const ProgramCode&) = delete;
 
-  // Takes the code; returns false if it cannot be used, with the reason in `error`.
-  using Receiver = std::function<bool(std::shared_ptr<const LoadedCode> code, std::string* error)>;
+  // Takes the code; returns an error if it cannot be used.
+  using Receiver = std::function<absl::Status(std::shared_ptr<const LoadedCode> code)>;
 
-  // Calls `receive` with the code of a loop for rows of `columns` elements, now or in Complete. Returns false, with the
-  // reason in `error`, if it is known that there is none.
-  bool Request(const LoopProgram& program, int64_t columns, Receiver receive, std::string* error);
-  // Compiles what was requested. Returns false if some of it cannot be had: the next Request for it returns false.
+  // Calls `receive` with the code of a loop for rows of `columns` elements, now or in Complete. Returns an error if it
+  // is known that there is none.
+  absl::Status Request(const LoopProgram& program, int64_t columns, Receiver receive);
+  // Compiles what was requested. Returns false if some of it cannot be had: the next Request for it returns the error.
   bool Complete(int num_threads);
   // Forgets the requests.
   void Drop();
@@ -76,8 +77,8 @@ class ProgramCode {
 
   CodeStatistics statistics_;
   std::vector<std::unique_ptr<Pending>> pending_;
-  absl::flat_hash_map<std::string, size_t> pending_of_;   // by key
-  absl::flat_hash_map<std::string, std::string> failed_;  // reason by key, or by key and columns
+  absl::flat_hash_map<std::string, size_t> pending_of_;    // by key
+  absl::flat_hash_map<std::string, absl::Status> failed_;  // by key, or by key and columns
 };
 
 }  // namespace hlokit::interp::compiled

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "interp/compiled/programs/loop_program.h"
@@ -28,12 +29,17 @@ struct GeneratedCode {
   std::string assembly;
 };
 
+// Why a program has no code. No absl::Status: the module is not linked with Abseil.
+struct GenerationError {
+  std::string message;
+};
+
 class CodeGenerator {
  public:
   virtual ~CodeGenerator() = default;
-  // Returns false and sets `error` if the program cannot be compiled. Thread-safe.
-  virtual bool Generate(const LoopProgram& program, InstructionSet set, bool with_text, GeneratedCode* code,
-                        std::string* error) = 0;
+  // Thread-safe.
+  virtual std::variant<GeneratedCode, GenerationError> Generate(const LoopProgram& program, InstructionSet set,
+                                                                bool with_text) = 0;
 };
 
 // Returns the code generator of the process.

@@ -15,18 +15,6 @@
 namespace hlokit::interp::compiled {
 namespace {
 
-// A module that was looked for once.
-template <typename Interface>
-struct EngineModule {
-  Interface* interface = nullptr;
-  std::string why;  // it is null
-
-  Interface* Get(std::string* reason) const {
-    if (interface == nullptr && reason != nullptr) *reason = why;
-    return interface;
-  }
-};
-
 // The object that this code is part of: a tool, a test, the extension module of Python, the PJRT plugin. Empty:
 // unknown, as that of a program that was found by PATH has no directory in its name.
 std::filesystem::path ThisObject() {
@@ -77,17 +65,19 @@ std::vector<ModuleDirectory> FilesOfModule(const char* name) {
   return files;
 }
 
-void* SymbolOfModule(const char* name, const char* symbol, std::string* why) {
-  *why = StrCat(name, " is not found (tools/install-deps engine, before the build)");
+absl::StatusOr<void*> SymbolOfModule(const char* name, const char* symbol) {
+  absl::StatusOr<void*> address =
+      absl::NotFoundError(StrCat(name, " is not found (tools/install-deps engine, before the build)"));
   for (const ModuleDirectory& file : FilesOfModule(name)) {
     // What it does when it is loaded happens before its build is compared.
     if (const absl::Status status = CheckModuleOf(file.owner.string(), file.path.string()); !status.ok()) {
-      *why = StrCat("not loaded: ", std::string(status.message()));
+      address = absl::PermissionDeniedError(StrCat("not loaded: ", std::string(status.message())));
       continue;
     }
-    if (void* const address = LoadModule(file.path, symbol, why)) return address;
+    address = LoadModule(file.path, symbol);
+    if (address.ok()) return address;
   }
-  return nullptr;
+  return address;
 }
 
 constexpr char kOnednnModule[] = "libhlokit_onednn.so";
@@ -102,41 +92,35 @@ bool HasGeneratorModule() {
   return has;
 }
 
-void* LoadModule(const std::filesystem::path& file, const char* symbol, std::string* why) {
+absl::StatusOr<void*> LoadModule(const std::filesystem::path& file, const char* symbol) {
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* const error = dlerror();
-    *why = error == nullptr ? StrCat(file.filename().string(), " cannot be loaded") : error;
-    return nullptr;
+    return absl::UnavailableError(error == nullptr ? StrCat(file.filename().string(), " cannot be loaded") : error);
   }
   const auto build_id = reinterpret_cast<const char* (*)()>(dlsym(library, kEngineBuildIdName));
   void* const address = dlsym(library, symbol);
   if (build_id != nullptr && address != nullptr && std::string_view(build_id()) == kEngineBuildId) return address;
   dlclose(library);
-  *why = StrCat(file.filename().string(), " is of another build");
-  return nullptr;
+  return absl::FailedPreconditionError(StrCat(file.filename().string(), " is of another build"));
 }
 
-Library* ProductLibrary(std::string* why) {
-  static const auto* const module = [] {
-    auto* const loaded = new EngineModule<Library>();
-    const auto open =
-        reinterpret_cast<OpenLibraryFunction>(SymbolOfModule(kOnednnModule, kOpenLibraryName, &loaded->why));
-    if (open != nullptr) loaded->interface = open(HostInstructionSet());
-    return loaded;
+const absl::StatusOr<Library*>& ProductLibrary() {
+  static const auto* const library = [] {
+    const absl::StatusOr<void*> open = SymbolOfModule(kOnednnModule, kOpenLibraryName);
+    if (!open.ok()) return new absl::StatusOr<Library*>(open.status());
+    return new absl::StatusOr<Library*>(reinterpret_cast<OpenLibraryFunction>(*open)(HostInstructionSet()));
   }();
-  return module->Get(why);
+  return *library;
 }
 
-CodeGenerator* Generator(std::string* why) {
-  static const auto* const module = [] {
-    auto* const loaded = new EngineModule<CodeGenerator>();
-    const auto open =
-        reinterpret_cast<OpenCodeGeneratorFunction>(SymbolOfModule(kLlvmModule, kOpenCodeGeneratorName, &loaded->why));
-    if (open != nullptr) loaded->interface = open();
-    return loaded;
+const absl::StatusOr<CodeGenerator*>& Generator() {
+  static const auto* const generator = [] {
+    const absl::StatusOr<void*> open = SymbolOfModule(kLlvmModule, kOpenCodeGeneratorName);
+    if (!open.ok()) return new absl::StatusOr<CodeGenerator*>(open.status());
+    return new absl::StatusOr<CodeGenerator*>(reinterpret_cast<OpenCodeGeneratorFunction>(*open)());
   }();
-  return module->Get(why);
+  return *generator;
 }
 
 }  // namespace hlokit::interp::compiled

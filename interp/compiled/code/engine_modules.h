@@ -8,25 +8,23 @@
 #define HLOKIT_INTERP_COMPILED_CODE_ENGINE_MODULES_H_
 
 #include <filesystem>
-#include <string>
 
+#include "absl/status/statusor.h"
 #include "interp/compiled/code/code_generator.h"
 #include "interp/compiled/code/library_interface.h"
 
 namespace hlokit::interp::compiled {
 
-// Return null, with the reason in `why` if that is not null, if the module is not there, cannot be loaded or is of
-// another build. Thread-safe.
-Library* ProductLibrary(std::string* why = nullptr);
-CodeGenerator* Generator(std::string* why = nullptr);
+// An error if the module is not there, cannot be loaded or is of another build. Thread-safe.
+const absl::StatusOr<Library*>& ProductLibrary();
+const absl::StatusOr<CodeGenerator*>& Generator();
 
 // Returns true if there is a file of one of them, or of the code generator's. The latter is asked once.
 bool HasEngineModules();
 bool HasGeneratorModule();
 
-// Returns the address of `symbol` in the module `file`; null with the reason in `why` if it cannot be loaded or is of
-// another build.
-void* LoadModule(const std::filesystem::path& file, const char* symbol, std::string* why);
+// Returns the address of `symbol` in the module `file`; an error if it cannot be loaded or is of another build.
+absl::StatusOr<void*> LoadModule(const std::filesystem::path& file, const char* symbol);
 
 }  // namespace hlokit::interp::compiled
 

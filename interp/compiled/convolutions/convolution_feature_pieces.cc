@@ -67,7 +67,7 @@ ConvolutionKernel MakeResultFeaturePieces(const ConvolutionProblem& problem, int
   spec.weights.dims[features] /= pieces;
   plan->piece_bytes = to.dims[1] * BytesOf(to.type);
   SetImageStrides(&to);
-  plan->primitive.reset(ProductLibrary()->Create(spec, nullptr));
+  plan->primitive.reset((*ProductLibrary())->Create(spec, nullptr));
   if (plan->primitive == nullptr) return result;
   const int64_t packed = plan->primitive->packed_bytes(LibraryRole::kWeights);
   if (packed == 0) return result;

@@ -248,7 +248,7 @@ ConvolutionKernel TryImagePieces(const ConvolutionProblem& problem, LibraryArray
     if (!is_last && plan->pieces == 1) continue;
     spec.src.dims[0] = spec.dst.dims[0] = is_last ? plan->last_images : plan->images;
     const std::shared_ptr<const LibraryPrimitive> made(
-        ProductLibrary()->Create(spec, is_last ? plan->primitives[0].get() : nullptr));
+        (*ProductLibrary())->Create(spec, is_last ? plan->primitives[0].get() : nullptr));
     if (made == nullptr) return result;
     plan->primitives[is_last] = made;
     plan->scratch = std::max(plan->scratch, AlignedBytes(made->scratch_bytes()));
@@ -313,7 +313,7 @@ ConvolutionKernel MakeFeaturePieces(const ConvolutionProblem& problem, int64_t p
   SetImageStrides(&spec.dst);
   if (feature_blocks) spec.src.layout = spec.dst.layout = LibraryArray::Layout::kFeatureBlocks;
   ConvolutionKernel result;
-  plan->primitive.reset(ProductLibrary()->Create(spec, nullptr));
+  plan->primitive.reset((*ProductLibrary())->Create(spec, nullptr));
   if (plan->primitive == nullptr) return result;
   plan->scratch = AlignedBytes(plan->primitive->scratch_bytes());
   plan->dst_bytes = AlignedBytes(BytesOfArray(spec.dst));

@@ -127,10 +127,9 @@ bool IsPointwise(const ConvolutionProblem& problem) {
 }
 
 // Prepares the gradient of weights without a window as the product of src and dst, both of which have positions as the
-// contraction. `order`: dimensions of the result, the features of dst first and those of src last. Returns false if the
-// library has no such product.
-bool PreparePointwiseGradient(const OperandCopies& copies, const ConvolutionProblem& problem, View src, View dst,
-                              const Dims& order) {
+// contraction. `order`: dimensions of the result, the features of dst first and those of src last.
+PrepareResult PreparePointwiseGradient(const OperandCopies& copies, const ConvolutionProblem& problem, View src,
+                                       View dst, const Dims& order) {
   CompiledComputationBuilder& b = copies.builder();
   const LibrarySpec& spec = problem.spec;
   Dims strides = StridesOf(src);
@@ -154,13 +153,13 @@ bool PreparePointwiseGradient(const OperandCopies& copies, const ConvolutionProb
   product.rhs = {product.n, 1};
   product.lhs_type = product.rhs_type = spec.src.type;
   product.max_shared_scratch = MaxSharedScratch(copies.builder());
-  ProductKernel made = MakeProduct(product, /*why=*/nullptr);
-  if (made.params == nullptr || !HasThreadScratch(b, made.thread_scratch)) return false;
+  ProductKernel made = MakeProduct(product);
+  if (made.params == nullptr || !HasThreadScratch(b, made.thread_scratch)) return PrepareResult::Unsupported();
   const ElementType type = spec.src.type == LibraryType::kBF16 ? ElementType::kBF16 : ElementType::kF32;
   std::optional<View> operands[2];
   for (int i : {0, 1}) {
     operands[i] = copies.To(type, i == 0 ? src : dst);
-    if (!operands[i]) return true;
+    if (!operands[i]) return PrepareResult::Failed();
     operands[i] = copies.MakeDense(*operands[i]);
   }
   const View arrays[] = {*operands[swapped ? 0 : 1], *operands[swapped ? 1 : 0]};
@@ -171,7 +170,7 @@ bool PreparePointwiseGradient(const OperandCopies& copies, const ConvolutionProb
   const Shape shape = b.program_shapes().Array(ElementType::kF32, result_dims);
   const View result = b.EmitTo(made.kernel, std::move(made.params), arrays, {&shape, 1})[0];
   SetConvertedResult(b, b.MakeDense(PermutedBack(b, result, result_order)));
-  return true;
+  return PrepareResult::Prepared();
 }
 
 // Returns true for a convolution, or its gradient of the input, without a window, strides and groups: positions of all
@@ -210,51 +209,101 @@ ProductKernel MakeProductOfPositions(const ConvolutionProblem& problem, bool wei
   product.result_type = to.type;
   constexpr int64_t kManyRows = 128;  // outweigh packing the weights if the contraction is not contiguous
   product.reused = weights_reused || (product.rhs.row != 1 && product.m >= kManyRows);
-  return MakeProduct(product, /*why=*/nullptr);
+  return MakeProduct(product);
 }
 
-// Prepares the convolution with arrays of bf16 if the library has fast ones, or with f32.
-bool PrepareConvolutionIn(bool allow_bf16, CompiledComputationBuilder& b, PackedWeights* packed, std::string* why) {
-  const Instruction instruction = b.instruction();
-  const Shape shape = b.shape();
-  const ConvolutionDims dims = ConvolutionDims::Of(instruction);
-  const WindowView window = WindowView::Of(instruction);
-  if (!shape.IsArray()) return false;
-  // Copied: what is emitted may move the builder's views.
-  const View input = b.operand(0);
-  const View kernel = b.operand(1);
-  *why = "type";
-  if (!input.shape.IsArray() || !kernel.shape.IsArray() || !IsLibraryType(input.type()) ||
-      !IsLibraryType(kernel.type()) || !IsLibraryType(shape.element_type())) {
-    return false;
+// A convolution of HLO as one of the library.
+class ConvolutionPreparation {
+ public:
+  ConvolutionPreparation(CompiledComputationBuilder& b, PackedWeights* packed)
+      : b_(b),
+        packed_(packed),
+        shape_(b.shape()),
+        dims_(ConvolutionDims::Of(b.instruction())),
+        window_(WindowView::Of(b.instruction())),
+        input_(b.operand(0)),
+        kernel_(b.operand(1)) {}
+
+  // With arrays of bf16 if that is allowed and the library has fast ones, or with f32.
+  PrepareResult Prepare(bool allow_bf16);
+
+ private:
+  enum class Direction : uint8_t { kForward, kBackwardData, kBackwardWeights };
+
+  // Each returns an error, with the reason, if the library has no such convolution.
+  absl::Status CheckOperands() const;
+  absl::Status ReadGroups();
+  absl::Status ReadWindow();
+  absl::Status SetWindow(ConvolutionProblem* problem) const;
+
+  void ChooseTypes(bool allow_bf16);
+  // Sets the operation and its arrays. Returns false after an error report.
+  bool SetArrays(ConvolutionProblem* problem);
+  ConvolutionKernel ChooseKernel(const ConvolutionProblem& problem) const;
+  PrepareResult Emit(const ConvolutionProblem& problem, ConvolutionKernel made);
+
+  CompiledComputationBuilder& b_;
+  PackedWeights* const packed_;
+  const Shape shape_;
+  const ConvolutionDims dims_;
+  const WindowView window_;
+  const View input_, kernel_;  // copied: what is emitted may move the builder's views
+
+  int64_t groups_ = 1;  // of features or of the batch
+  double work_ = 0;
+  Direction direction_ = Direction::kForward;
+  View turned_kernel_;  // in the order of the forward convolution
+
+  ElementType type_ = ElementType::kF32, result_type_ = ElementType::kF32;
+  LibraryType library_type_ = LibraryType::kF32, result_library_type_ = LibraryType::kF32;
+  View plain_result_;
+  Dims input_order_, kernel_order_, result_order_;
+};
+
+absl::Status ConvolutionPreparation::CheckOperands() const {
+  if (!input_.shape.IsArray() || !kernel_.shape.IsArray() || !IsLibraryType(input_.type()) ||
+      !IsLibraryType(kernel_.type()) || !IsLibraryType(shape_.element_type())) {
+    return absl::UnimplementedError("type");
   }
-  *why = "shape";
-  const int64_t spatial = dims.spatial_rank();
-  if (!dims.ok() || !dims.IsPermutation() || dims.rank() != shape.rank() || input.shape.rank() != shape.rank() ||
-      kernel.shape.rank() != shape.rank() || !window.ok() || window.rank() != spatial || spatial < 1 ||
-      spatial > LibrarySpec::kMaxSpatial || shape.element_count() == 0 || input.count() == 0 || kernel.count() == 0) {
-    return false;
+  const int64_t spatial = dims_.spatial_rank();
+  if (!dims_.ok() || !dims_.IsPermutation() || dims_.rank() != shape_.rank() || input_.shape.rank() != shape_.rank() ||
+      kernel_.shape.rank() != shape_.rank() || !window_.ok() || window_.rank() != spatial || spatial < 1 ||
+      spatial > LibrarySpec::kMaxSpatial || shape_.element_count() == 0 || input_.count() == 0 ||
+      kernel_.count() == 0) {
+    return absl::UnimplementedError("shape");
   }
-  const int64_t feature_groups = instruction.int_attr(Attr::kFeatureGroupCount, 1);
-  const int64_t batch_groups = instruction.int_attr(Attr::kBatchGroupCount, 1);
-  const int64_t groups = std::max(feature_groups, batch_groups);
-  const int64_t in_features = input.dims()[dims.input_feature];
-  const int64_t out_features = kernel.dims()[dims.kernel_output_feature];
-  const int64_t images = input.dims()[dims.input_batch];
+  return absl::OkStatus();
+}
+
+absl::Status ConvolutionPreparation::ReadGroups() {
+  const int64_t feature_groups = b_.instruction().int_attr(Attr::kFeatureGroupCount, 1);
+  const int64_t batch_groups = b_.instruction().int_attr(Attr::kBatchGroupCount, 1);
+  groups_ = std::max(feature_groups, batch_groups);
+  const int64_t in_features = input_.dims()[dims_.input_feature];
+  const int64_t out_features = kernel_.dims()[dims_.kernel_output_feature];
+  const int64_t images = input_.dims()[dims_.input_batch];
   if (feature_groups < 1 || batch_groups < 1 || (feature_groups > 1 && batch_groups > 1) ||
-      in_features % feature_groups != 0 || out_features % groups != 0 || images % batch_groups != 0 ||
-      kernel.dims()[dims.kernel_input_feature] != in_features / feature_groups ||
-      shape.dim(dims.output_feature) != out_features || shape.dim(dims.output_batch) != images / batch_groups) {
-    return false;
+      in_features % feature_groups != 0 || out_features % groups_ != 0 || images % batch_groups != 0 ||
+      kernel_.dims()[dims_.kernel_input_feature] != in_features / feature_groups ||
+      shape_.dim(dims_.output_feature) != out_features || shape_.dim(dims_.output_batch) != images / batch_groups) {
+    return absl::UnimplementedError("shape");
   }
+  work_ = static_cast<double>(images / batch_groups) * static_cast<double>(out_features) *
+          static_cast<double>(in_features / feature_groups);
+  return absl::OkStatus();
+}
+
+absl::Status ConvolutionPreparation::ReadWindow() {
   bool dilated = false, reversed = true, any_reversed = false, strided = false;
   double places = 1, results = 1;
-  for (int64_t d = 0; d < spatial; ++d) {
+  for (int64_t d = 0; d < dims_.spatial_rank(); ++d) {
     WindowDimension axis;
-    axis.window = window[d];
-    axis.input = input.dims()[dims.input_spatial[d]];
-    axis.output = shape.dim(dims.output_spatial[d]);
-    if (!axis.Valid() || axis.window.size != kernel.dims()[dims.kernel_spatial[d]]) return false;
+    axis.window = window_[d];
+    axis.input = input_.dims()[dims_.input_spatial[d]];
+    axis.output = shape_.dim(dims_.output_spatial[d]);
+    if (!axis.Valid() || axis.window.size != kernel_.dims()[dims_.kernel_spatial[d]]) {
+      return absl::UnimplementedError("shape");
+    }
     dilated = dilated || axis.window.base_dilation > 1;
     strided = strided || axis.window.stride > 1;
     if (axis.window.size > 1) {
@@ -264,133 +313,169 @@ bool PrepareConvolutionIn(bool allow_bf16, CompiledComputationBuilder& b, Packed
     places *= static_cast<double>(axis.window.size);
     results *= static_cast<double>(axis.output);
   }
-  const double work = places * results * static_cast<double>(images / batch_groups) *
-                      static_cast<double>(out_features) * static_cast<double>(in_features / feature_groups);
+  work_ *= places * results;
   constexpr double kSmall = 32 * 32 * 32;
-  *why = "size";
-  if (work < kSmall) return false;
-  if (ProductLibrary(why) == nullptr) return false;
-  *why = "window";
-  const bool backward_data = !strided && batch_groups == 1 && (dilated || (any_reversed && reversed));
-  const bool backward_weights = !dilated && !any_reversed && !strided && feature_groups == 1 && places > results;
-  if (!backward_data && !backward_weights && (dilated || batch_groups > 1)) return false;
-
-  // The kernel in the order of the forward convolution: the gradient of the input reads it in reverse.
+  if (work_ < kSmall) return absl::UnimplementedError("size");
+  if (!ProductLibrary().ok()) return ProductLibrary().status();
+  const bool batch_groups = b_.instruction().int_attr(Attr::kBatchGroupCount, 1) > 1;
+  const bool feature_groups = b_.instruction().int_attr(Attr::kFeatureGroupCount, 1) > 1;
+  if (!strided && !batch_groups && (dilated || (any_reversed && reversed))) {
+    direction_ = Direction::kBackwardData;
+  } else if (!dilated && !any_reversed && !strided && !feature_groups && places > results) {
+    direction_ = Direction::kBackwardWeights;
+  } else if (dilated || batch_groups) {
+    return absl::UnimplementedError("window");
+  }
+  // The gradient of the input reads the kernel in reverse.
   Dims turned;
-  for (int64_t d = 0; d < spatial; ++d) {
-    if (window[d].size > 1 && window[d].reversal != backward_data) turned.push_back(dims.kernel_spatial[d]);
+  for (int64_t d = 0; d < dims_.spatial_rank(); ++d) {
+    const bool is_reversed = window_[d].reversal != (direction_ == Direction::kBackwardData);
+    if (window_[d].size > 1 && is_reversed) turned.push_back(dims_.kernel_spatial[d]);
   }
+  turned_kernel_ = turned.empty() ? kernel_ : Reversed(b_, kernel_, turned);
+  return absl::OkStatus();
+}
+
+void ConvolutionPreparation::ChooseTypes(bool allow_bf16) {
   const auto is_bf16 = [](ElementType type) { return type == ElementType::kBF16; };
-  const bool bf16 = allow_bf16 && is_bf16(input.type()) && is_bf16(kernel.type()) && HasFastBf16() &&
-                    (is_bf16(shape.element_type()) || shape.element_type() == ElementType::kF32);
-  const ElementType type = bf16 ? ElementType::kBF16 : ElementType::kF32;
-  const LibraryType library_type = bf16 ? LibraryType::kBF16 : LibraryType::kF32;
+  const bool bf16 = allow_bf16 && is_bf16(input_.type()) && is_bf16(kernel_.type()) && HasFastBf16() &&
+                    (is_bf16(shape_.element_type()) || shape_.element_type() == ElementType::kF32);
+  type_ = bf16 ? ElementType::kBF16 : ElementType::kF32;
+  library_type_ = bf16 ? LibraryType::kBF16 : LibraryType::kF32;
   // Gradients of weights are sums of those of the pieces.
-  const bool bf16_result = bf16 && is_bf16(shape.element_type()) && !backward_weights;
-  const LibraryType result_library_type = bf16_result ? LibraryType::kBF16 : LibraryType::kF32;
-  const ElementType result_type = bf16_result ? ElementType::kBF16 : ElementType::kF32;
+  const bool bf16_result = bf16 && is_bf16(shape_.element_type()) && direction_ != Direction::kBackwardWeights;
+  result_library_type_ = bf16_result ? LibraryType::kBF16 : LibraryType::kF32;
+  result_type_ = bf16_result ? ElementType::kBF16 : ElementType::kF32;
+}
 
-  ConvolutionProblem problem;
-  problem.work = work;
-  LibrarySpec& spec = problem.spec;
-  Dims input_order, kernel_order, result_order;
-  const OperandCopies planned(b, /*planned=*/true), emitted(b, /*planned=*/false);
-  const View turned_kernel = turned.empty() ? kernel : Reversed(b, kernel, turned);
-  const View plain_result = {b.program_shapes().Array(result_type, shape.dims()), kNoSlot, nullptr, 0};
-  if (backward_weights) {
+bool ConvolutionPreparation::SetArrays(ConvolutionProblem* problem) {
+  LibrarySpec& spec = problem->spec;
+  problem->work = work_;
+  plain_result_ = {b_.program_shapes().Array(result_type_, shape_.dims()), kNoSlot, nullptr, 0};
+  if (direction_ == Direction::kBackwardWeights) {
     spec.op = LibraryOp::kConvolutionBackwardWeights;
-    input_order = ImageOrder(dims.input_feature, dims.input_spatial, dims.input_batch);
-    kernel_order = ImageOrder(dims.kernel_input_feature, dims.kernel_spatial, dims.kernel_output_feature);
-    spec.src = ImageArray(input.dims(), input_order, library_type);
-    spec.dst = ImageArray(kernel.dims(), kernel_order, library_type);
-    spec.weights = WeightsArray(plain_result, dims.output_feature, dims.output_batch, dims.output_spatial, groups,
-                                false, result_library_type);
+    input_order_ = ImageOrder(dims_.input_feature, dims_.input_spatial, dims_.input_batch);
+    kernel_order_ = ImageOrder(dims_.kernel_input_feature, dims_.kernel_spatial, dims_.kernel_output_feature);
+    spec.src = ImageArray(input_.dims(), input_order_, library_type_);
+    spec.dst = ImageArray(kernel_.dims(), kernel_order_, library_type_);
+    spec.weights = WeightsArray(plain_result_, dims_.output_feature, dims_.output_batch, dims_.output_spatial, groups_,
+                                false, result_library_type_);
+    return true;
+  }
+  const OperandCopies planned(b_, /*planned=*/true);
+  const std::optional<View> weights = WeightsOf(planned, turned_kernel_, dims_.kernel_spatial, type_, spec.reversed);
+  if (!weights) return false;
+  input_order_ = ImageOrder(dims_.input_batch, dims_.input_spatial, dims_.input_feature);
+  result_order_ = ImageOrder(dims_.output_batch, dims_.output_spatial, dims_.output_feature);
+  spec.src = ImageArray(input_.dims(), input_order_, library_type_);
+  spec.dst = ImageArray(shape_.dims(), result_order_, result_library_type_);
+  if (direction_ == Direction::kBackwardData) {
+    spec.op = LibraryOp::kConvolutionBackwardData;
+    std::swap(spec.src, spec.dst);
+    spec.weights = WeightsArray(*weights, dims_.kernel_input_feature, dims_.kernel_output_feature, dims_.kernel_spatial,
+                                groups_, true, library_type_);
   } else {
-    spec.op = backward_data ? LibraryOp::kConvolutionBackwardData : LibraryOp::kConvolution;
-    const std::optional<View> weights = WeightsOf(planned, turned_kernel, dims.kernel_spatial, type, spec.reversed);
-    if (!weights) return true;
-    input_order = ImageOrder(dims.input_batch, dims.input_spatial, dims.input_feature);
-    result_order = ImageOrder(dims.output_batch, dims.output_spatial, dims.output_feature);
-    spec.src = ImageArray(input.dims(), input_order, library_type);
-    spec.dst = ImageArray(shape.dims(), result_order, result_library_type);
-    if (backward_data) {
-      std::swap(spec.src, spec.dst);
-      spec.weights = WeightsArray(*weights, dims.kernel_input_feature, dims.kernel_output_feature, dims.kernel_spatial,
-                                  groups, true, library_type);
-    } else {
-      spec.weights = WeightsArray(*weights, dims.kernel_output_feature, dims.kernel_input_feature, dims.kernel_spatial,
-                                  groups, false, library_type);
-    }
+    spec.op = LibraryOp::kConvolution;
+    spec.weights = WeightsArray(*weights, dims_.kernel_output_feature, dims_.kernel_input_feature, dims_.kernel_spatial,
+                                groups_, false, library_type_);
   }
-  for (int d = 0; d < spatial; ++d) {
-    const WindowDim w = window[d];
-    const int64_t x = input.dims()[dims.input_spatial[static_cast<size_t>(d)]];
-    const int64_t y = shape.dim(dims.output_spatial[static_cast<size_t>(d)]);
-    bool fits;
-    if (backward_weights) {
-      spec.strides[d] = w.window_dilation;
-      spec.dilations[d] = w.stride;
-      fits = SetPadding(&spec, d, x, y, w.size, w.padding_low);
-    } else if (backward_data) {
-      spec.strides[d] = w.base_dilation;
-      spec.dilations[d] = w.window_dilation;
-      fits = SetPadding(&spec, d, y, w.size, x, (w.size - 1) * w.window_dilation - w.padding_low);
-    } else {
-      spec.strides[d] = w.stride;
-      spec.dilations[d] = w.window_dilation;
-      fits = SetPadding(&spec, d, x, w.size, y, w.padding_low);
-    }
-    if (!fits) return false;
-  }
+  return true;
+}
 
-  if (backward_weights && IsPointwise(problem)) {
-    const Dims order = ImageOrder(dims.output_feature, dims.output_spatial, dims.output_batch);
-    if (PreparePointwiseGradient(emitted, problem, Permuted(b, input, input_order), Permuted(b, kernel, kernel_order),
-                                 order)) {
-      return true;
+absl::Status ConvolutionPreparation::SetWindow(ConvolutionProblem* problem) const {
+  LibrarySpec& spec = problem->spec;
+  for (int d = 0; d < problem->spatial_rank(); ++d) {
+    const WindowDim w = window_[d];
+    const int64_t x = input_.dims()[dims_.input_spatial[static_cast<size_t>(d)]];
+    const int64_t y = shape_.dim(dims_.output_spatial[static_cast<size_t>(d)]);
+    bool fits = false;
+    switch (direction_) {
+      case Direction::kBackwardWeights:
+        spec.strides[d] = w.window_dilation;
+        spec.dilations[d] = w.stride;
+        fits = SetPadding(&spec, d, x, y, w.size, w.padding_low);
+        break;
+      case Direction::kBackwardData:
+        spec.strides[d] = w.base_dilation;
+        spec.dilations[d] = w.window_dilation;
+        fits = SetPadding(&spec, d, y, w.size, x, (w.size - 1) * w.window_dilation - w.padding_low);
+        break;
+      case Direction::kForward:
+        spec.strides[d] = w.stride;
+        spec.dilations[d] = w.window_dilation;
+        fits = SetPadding(&spec, d, x, w.size, y, w.padding_low);
+        break;
+    }
+    if (!fits) return absl::UnimplementedError("window");
+  }
+  return absl::OkStatus();
+}
+
+ConvolutionKernel ConvolutionPreparation::ChooseKernel(const ConvolutionProblem& problem) const {
+  if (direction_ == Direction::kBackwardWeights) return MakeWeightsGradient(problem);
+  if (IsProductOfPositions(problem)) {
+    const bool weights_reused = b_.IsUnchangedInLoop(kernel_) || b_.ConstantData(kernel_) != nullptr;
+    ProductKernel product = MakeProductOfPositions(problem, weights_reused, MaxSharedScratch(b_));
+    if (product.params != nullptr) {
+      return {product.kernel, std::move(product.params), std::move(product.packed), product.thread_scratch};
     }
   }
-  ConvolutionKernel made;
-  if (backward_weights) {
-    made = MakeWeightsGradient(problem);
-  } else if (IsProductOfPositions(problem)) {
-    ProductKernel product = MakeProductOfPositions(
-        problem, b.IsUnchangedInLoop(kernel) || b.ConstantData(kernel) != nullptr, MaxSharedScratch(b));
-    made = {product.kernel, std::move(product.params), std::move(product.packed), product.thread_scratch};
+  return MakeConvolution(problem);
+}
+
+PrepareResult ConvolutionPreparation::Prepare(bool allow_bf16) {
+  if (!shape_.IsArray()) return PrepareResult::Unsupported();
+  if (absl::Status status = CheckOperands(); !status.ok()) return PrepareResult::Unsupported(status);
+  if (absl::Status status = ReadGroups(); !status.ok()) return PrepareResult::Unsupported(status);
+  if (absl::Status status = ReadWindow(); !status.ok()) return PrepareResult::Unsupported(status);
+  ChooseTypes(allow_bf16);
+  ConvolutionProblem problem;
+  if (!SetArrays(&problem)) return PrepareResult::Failed();
+  if (absl::Status status = SetWindow(&problem); !status.ok()) return PrepareResult::Unsupported(status);
+  if (direction_ == Direction::kBackwardWeights && IsPointwise(problem)) {
+    const Dims order = ImageOrder(dims_.output_feature, dims_.output_spatial, dims_.output_batch);
+    PrepareResult pointwise =
+        PreparePointwiseGradient(OperandCopies(b_, /*planned=*/false), problem, Permuted(b_, input_, input_order_),
+                                 Permuted(b_, kernel_, kernel_order_), order);
+    if (!pointwise.unsupported()) return pointwise;
   }
-  if (made.params == nullptr && !backward_weights) made = MakeConvolution(problem);
-  if (made.params == nullptr) {
-    *why = "oneDNN has no such convolution";
-    return false;
-  }
-  if (!HasThreadScratch(b, made.thread_scratch) || !PackedWeights::Fits(b, made.packed)) {
-    *why = "memory";
-    return false;
+  ConvolutionKernel made = ChooseKernel(problem);
+  if (made.params == nullptr) return PrepareResult::Unsupported("oneDNN has no such convolution");
+  if (!HasThreadScratch(b_, made.thread_scratch) || !PackedWeights::Fits(b_, made.packed)) {
+    return PrepareResult::Unsupported("memory");
   }
   // Nothing was emitted so far: the exact engine could still have prepared the instruction.
-  const std::optional<View> first = ImagesOf(emitted, input, input_order, type);
-  if (!first) return true;
-  std::optional<View> second = backward_weights
-                                   ? ImagesOf(emitted, kernel, kernel_order, type)
-                                   : WeightsOf(emitted, turned_kernel, dims.kernel_spatial, type, spec.reversed);
-  if (!second) return true;
-  if (!made.packed.empty()) second = packed->Pack(b, *second, std::move(made.packed));
+  return Emit(problem, std::move(made));
+}
+
+PrepareResult ConvolutionPreparation::Emit(const ConvolutionProblem& problem, ConvolutionKernel made) {
+  const bool of_weights = direction_ == Direction::kBackwardWeights;
+  const OperandCopies emitted(b_, /*planned=*/false);
+  const std::optional<View> first = ImagesOf(emitted, input_, input_order_, type_);
+  if (!first) return PrepareResult::Failed();
+  bool reversed[LibrarySpec::kMaxSpatial];
+  std::copy(std::begin(problem.spec.reversed), std::end(problem.spec.reversed), reversed);
+  std::optional<View> second = of_weights ? ImagesOf(emitted, kernel_, kernel_order_, type_)
+                                          : WeightsOf(emitted, turned_kernel_, dims_.kernel_spatial, type_, reversed);
+  if (!second) return PrepareResult::Failed();
+  if (!made.packed.empty()) second = packed_->Pack(b_, *second, std::move(made.packed));
   Dims result_dims;
-  for (int64_t d : result_order) result_dims.push_back(shape.dim(d));
-  const Shape result = backward_weights ? plain_result.shape : b.program_shapes().Array(result_type, result_dims);
+  for (int64_t d : result_order_) result_dims.push_back(shape_.dim(d));
+  const Shape result = of_weights ? plain_result_.shape : b_.program_shapes().Array(result_type_, result_dims);
   const View arrays[] = {*first, *second};
-  SetConvertedResult(b, b.EmitTo(made.kernel, std::move(made.params), arrays, {&result, 1})[0], result_order);
-  return true;
+  const View emitted_result = b_.EmitTo(made.kernel, std::move(made.params), arrays, {&result, 1})[0];
+  SetConvertedResult(b_, emitted_result, result_order_);
+  return PrepareResult::Prepared();
 }
 
 }  // namespace
 
-bool PrepareConvolutionStep(CompiledComputationBuilder& b, PackedWeights* packed, std::string* why) {
-  if (b.instruction().operand_count() != 2) return false;
+PrepareResult PrepareConvolutionStep(CompiledComputationBuilder& b, PackedWeights* packed) {
+  if (b.instruction().operand_count() != 2) return PrepareResult::Unsupported();
+  PrepareResult result = ConvolutionPreparation(b, packed).Prepare(/*allow_bf16=*/true);
   // The library may have the convolution in f32 only.
   const bool bf16 = b.operand(0).type() == ElementType::kBF16;
-  return PrepareConvolutionIn(/*allow_bf16=*/true, b, packed, why) ||
-         (bf16 && PrepareConvolutionIn(/*allow_bf16=*/false, b, packed, why));
+  return result.unsupported() && bf16 ? ConvolutionPreparation(b, packed).Prepare(/*allow_bf16=*/false) : result;
 }
 
 }  // namespace hlokit::interp::compiled

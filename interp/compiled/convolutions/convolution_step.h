@@ -3,15 +3,14 @@
 #ifndef HLOKIT_INTERP_COMPILED_CONVOLUTIONS_CONVOLUTION_STEP_H_
 #define HLOKIT_INTERP_COMPILED_CONVOLUTIONS_CONVOLUTION_STEP_H_
 
-#include <string>
-
 #include "interp/compiled/products/library_step.h"
+#include "interp/compiled/programs/prepare_result.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
 
 namespace hlokit::interp::compiled {
 
-// Prepares a convolution. Returns false, with the reason in `why`, if it is left to the exact engine.
-bool PrepareConvolutionStep(CompiledComputationBuilder& builder, PackedWeights* packed, std::string* why);
+// Prepares a convolution.
+PrepareResult PrepareConvolutionStep(CompiledComputationBuilder& builder, PackedWeights* packed);
 
 }  // namespace hlokit::interp::compiled
 

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "llvm/IR/Constants.h"
@@ -14,7 +15,7 @@
 
 namespace hlokit::interp::compiled {
 
-bool AddAddressChecks(llvm::TargetMachine* machine, llvm::Module* module, std::string* error) {
+llvm::Error AddAddressChecks(llvm::TargetMachine* machine, llvm::Module* module) {
   for (llvm::Function& function : *module) {
     if (!function.isDeclaration()) function.addFnAttr(llvm::Attribute::SanitizeAddress);
   }
@@ -52,15 +53,14 @@ bool AddAddressChecks(llvm::TargetMachine* machine, llvm::Module* module, std::s
     const std::string name = function->getName().str();
     void* const address = dlsym(RTLD_DEFAULT, name.c_str());
     if (address == nullptr && !function->use_empty()) {
-      *error = "this process has no function " + name;
-      return false;
+      return llvm::createStringError(llvm::inconvertibleErrorCode(), "this process has no function " + name);
     }
     llvm::Constant* const number = llvm::ConstantInt::get(llvm::Type::getInt64Ty(module->getContext()),
                                                           static_cast<uint64_t>(reinterpret_cast<uintptr_t>(address)));
     function->replaceAllUsesWith(llvm::ConstantExpr::getIntToPtr(number, function->getType()));
     function->eraseFromParent();
   }
-  return true;
+  return llvm::Error::success();
 }
 
 }  // namespace hlokit::interp::compiled

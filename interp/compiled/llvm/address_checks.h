@@ -4,9 +4,8 @@
 #ifndef HLOKIT_INTERP_COMPILED_LLVM_ADDRESS_CHECKS_H_
 #define HLOKIT_INTERP_COMPILED_LLVM_ADDRESS_CHECKS_H_
 
-#include <string>
-
 #include "llvm/IR/Module.h"
+#include "llvm/Support/Error.h"
 #include "llvm/Target/TargetMachine.h"
 
 namespace hlokit::interp::compiled {
@@ -17,9 +16,9 @@ inline constexpr bool kChecksAddresses = true;
 inline constexpr bool kChecksAddresses = false;
 #endif
 
-// Adds the checks. The code then has addresses of this process, of functions that report. Returns false and sets
-// `error` if the process lacks one. Requires: kChecksAddresses.
-bool AddAddressChecks(llvm::TargetMachine* machine, llvm::Module* module, std::string* error);
+// Adds the checks. The code then has addresses of this process, of functions that report. Returns an error if the
+// process lacks one. Requires: kChecksAddresses.
+llvm::Error AddAddressChecks(llvm::TargetMachine* machine, llvm::Module* module);
 
 }  // namespace hlokit::interp::compiled
 

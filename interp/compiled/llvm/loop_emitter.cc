@@ -426,7 +426,7 @@ void LoopEmitter::EmitRowResults(const Row& row) {
   values_.set_lanes(LanesOf(set_));
 }
 
-bool LoopEmitter::Emit() {
+llvm::Error LoopEmitter::Emit() {
   llvm::PointerType* const pointer = llvm::PointerType::getUnqual(b_.getContext());
   function_ = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), {pointer}, false),
                                      llvm::Function::ExternalLinkage, "kernel", module_);
@@ -491,7 +491,8 @@ bool LoopEmitter::Emit() {
     EmitRows(rows);
   }
   b_.CreateRetVoid();
-  return error_.empty();
+  if (!error_.empty()) return llvm::createStringError(llvm::inconvertibleErrorCode(), error_);
+  return llvm::Error::success();
 }
 
 }  // namespace hlokit::interp::compiled

@@ -13,6 +13,7 @@
 #include "interp/processor/instruction_set.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/Error.h"
 
 namespace hlokit::interp::compiled {
 
@@ -20,9 +21,8 @@ class LoopEmitter {
  public:
   LoopEmitter(const LoopProgram& program, InstructionSet set, llvm::Module* module);
 
-  // Adds the function "kernel". Returns false if the program has an operation that is not defined; see error().
-  bool Emit();
-  const std::string& error() const { return error_; }
+  // Adds the function "kernel". Returns an error if the program has an operation that is not defined.
+  llvm::Error Emit();
   // Arrays of scratch memory for values between passes.
   int saved_values() const { return program_.columns > 0 ? 0 : passes_.saved_count * rows_together_; }
 

@@ -132,11 +132,10 @@ InstructionGroup WithoutRows(InstructionGroup group) {
   return group;
 }
 
-// Finds the arrays of a group, with the steps of norms. Returns false, with the reason in `why`, if one of those cannot
-// be prepared.
-bool FindArrays(CompiledComputationBuilder& b, const InstructionGroup& group,
-                const absl::flat_hash_set<uint32_t>& members, ProgramCode* code, GroupArrays* arrays,
-                std::string* why) {
+// Finds the arrays of a group, with the steps of norms. Returns an error if the code of one of those cannot be
+// had.
+absl::Status FindArrays(CompiledComputationBuilder& b, const InstructionGroup& group,
+                        const absl::flat_hash_set<uint32_t>& members, ProgramCode* code, GroupArrays* arrays) {
   const bool has_rows = group.row_rank >= 0;
   const Shape loop_shape = arrays->loop_shape;
   absl::flat_hash_set<uint32_t> seen;
@@ -145,8 +144,9 @@ bool FindArrays(CompiledComputationBuilder& b, const InstructionGroup& group,
     const bool is_norm = IsLoopNorm(member);
     const bool is_reduce = member.opcode() == Opcode::kReduce && !has_rows;
     if (is_norm) {
-      arrays->norms.emplace_back(member, NormStep());
-      if (!PrepareNorm(b, member, code, &arrays->norms.back().second, why)) return false;
+      absl::StatusOr<NormStep> step = PrepareNorm(b, member, code);
+      if (!step.ok()) return step.status();
+      arrays->norms.emplace_back(member, *std::move(step));
     }
     for (int64_t k = 0; k < member.operand_count(); ++k) {
       const Instruction operand = member.operand(k);
@@ -167,7 +167,7 @@ bool FindArrays(CompiledComputationBuilder& b, const InstructionGroup& group,
     }
   }
   FindResults(group, members, arrays);
-  return true;
+  return absl::OkStatus();
 }
 
 // Prepares a member that the loop cannot read in place with its exact kernel: it becomes an operand from outside.
@@ -375,9 +375,9 @@ MemoryOrder OrderOf(CompiledComputationBuilder& b, const InstructionGroup& group
 }
 
 // Prepares a group with reductions of InstructionGroup::reduced.
-bool PrepareReduceLoop(CompiledComputationBuilder& b, const InstructionGroup& group,
-                       const absl::flat_hash_set<uint32_t>& members, GroupArrays arrays, ProgramCode* code,
-                       std::vector<LoopProgram>* compiled, std::string* why) {
+PrepareResult PrepareReduceLoop(CompiledComputationBuilder& b, const InstructionGroup& group,
+                                const absl::flat_hash_set<uint32_t>& members, GroupArrays arrays, ProgramCode* code,
+                                std::vector<LoopProgram>* compiled) {
   const MemoryOrder order = OrderOf(b, group, arrays);
   std::vector<bool> reduced(order.size(), false), reduced_in_order;
   for (int64_t d : group.reduced) reduced[static_cast<size_t>(d)] = true;
@@ -406,18 +406,17 @@ bool PrepareReduceLoop(CompiledComputationBuilder& b, const InstructionGroup& gr
     shapes.push_back(b.program_shapes().Array(types.back(), Permuted(reduce.shape().dims(), kept)));
   }
   b.set_instruction(group.members.back());
-  ViewList made;
   LoopProgram program;
-  if (!step.Emit(loop, initial, shapes, FinishOfReduces(combiners, types), code, &made, &program, why)) {
-    return false;
-  }
+  const absl::StatusOr<ViewList> made =
+      step.Emit(loop, initial, shapes, FinishOfReduces(combiners, types), code, &program);
+  if (!made.ok()) return PrepareResult::Unsupported(made.status());
   compiled->push_back(std::move(program));
-  SetGroupResults(b, arrays, order, made);
+  SetGroupResults(b, arrays, order, *made);
   for (size_t k = 0; k < arrays.reduces.size(); ++k) {
     b.set_instruction(arrays.reduces[k]);
-    b.SetResult(InDeclaredOrder(b, made[arrays.stored.size() + k], kept, arrays.reduces[k].shape()));
+    b.SetResult(InDeclaredOrder(b, (*made)[arrays.stored.size() + k], kept, arrays.reduces[k].shape()));
   }
-  return true;
+  return PrepareResult::Prepared();
 }
 
 // Returns true if a loop over rows stores this node in its last pass over a row, so that no element of the row is read
@@ -437,12 +436,13 @@ bool IsStoredLast(const LoopProgram& program, uint16_t node) {
 
 }  // namespace
 
-bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& given, int64_t min_run, ProgramCode* code,
-                 std::vector<LoopProgram>* compiled, std::vector<Instruction>* materialized, std::string* why) {
+PrepareResult PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& given, int64_t min_run,
+                          ProgramCode* code, std::vector<LoopProgram>* compiled,
+                          std::vector<Instruction>* materialized) {
   const InstructionGroup group = HasRowsAcrossMemory(b, given) ? WithoutRows(given) : given;
   GroupArrays arrays;
   arrays.loop_shape = ShapeOfLoop(group);
-  if (arrays.loop_shape.element_count() == 0) return false;
+  if (arrays.loop_shape.element_count() == 0) return PrepareResult::Unsupported();
   const bool has_rows = group.row_rank >= 0;
   absl::flat_hash_set<uint32_t> members;
   for (Instruction member : group.members) members.insert(member.id().value);
@@ -451,15 +451,17 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& given, i
     const bool may_be_inplace = group.reduced.empty() && member.shape().dims() == arrays.loop_shape.dims();
     if (!may_be_inplace) Materialize(b, member, &members, materialized);
   }
-  if (!FindArrays(b, group, members, code, &arrays, why)) return false;
+  if (absl::Status status = FindArrays(b, group, members, code, &arrays); !status.ok()) {
+    return PrepareResult::Unsupported(status);
+  }
   for (const auto& [norm, step] : arrays.norms) {
     if (!step.program.nodes.empty()) compiled->push_back(step.program);
   }
-  if (!group.reduced.empty()) return PrepareReduceLoop(b, group, members, std::move(arrays), code, compiled, why);
+  if (!group.reduced.empty()) return PrepareReduceLoop(b, group, members, std::move(arrays), code, compiled);
   if (arrays.stored.empty()) {
     // Of a norm, only the other results are read.
     SetGroupResults(b, arrays, {}, {});
-    return true;
+    return PrepareResult::Prepared();
   }
   const MemoryOrder order = OrderOf(b, group, arrays);
   FindInplaceInputs(b, group, order, min_run, &members, &arrays, materialized);
@@ -485,14 +487,15 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& given, i
   program.form = has_rows ? LoopForm::kRows : plan->by_columns ? LoopForm::kColumns : LoopForm::kLoop;
   if (FitsInRegisters(program, plan->columns, LanesOf(HostInstructionSet()))) program.columns = plan->columns;
   const int64_t max_scratch = MaxThreadScratch(b);
-  const auto receive = [plan = plan.get(), max_scratch](std::shared_ptr<const LoadedCode> loaded, std::string* error) {
+  const auto receive = [plan = plan.get(), max_scratch](std::shared_ptr<const LoadedCode> loaded) {
     plan->scratch = loaded->saved_values() * plan->columns * kMaxElementBytes;
     plan->code = std::move(loaded);
-    if (plan->scratch + plan->fill_bytes() <= max_scratch) return true;
-    *error = "memory";
-    return false;
+    return plan->scratch + plan->fill_bytes() <= max_scratch ? absl::OkStatus()
+                                                             : absl::ResourceExhaustedError("memory");
   };
-  if (!code->Request(program, plan->columns, receive, why)) return false;
+  if (absl::Status status = code->Request(program, plan->columns, receive); !status.ok()) {
+    return PrepareResult::Unsupported(status);
+  }
   compiled->push_back(program);
   plan->functions = std::move(builder.functions());
   plan->cost = 0.05 * static_cast<double>(program.nodes.size());
@@ -522,7 +525,7 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& given, i
   b.set_instruction(group.members.back());
   const ViewList made = b.EmitTo(RunLoop, std::move(plan), operands, shapes, reuse, /*elementwise=*/true);
   SetGroupResults(b, arrays, order, made);
-  return true;
+  return PrepareResult::Prepared();
 }
 
 }  // namespace hlokit::interp::compiled

@@ -3,10 +3,10 @@
 #ifndef HLOKIT_INTERP_COMPILED_LOOPS_LOOP_STEP_H_
 #define HLOKIT_INTERP_COMPILED_LOOPS_LOOP_STEP_H_
 
-#include <string>
 #include <vector>
 
 #include "interp/compiled/code/code_cache.h"
+#include "interp/compiled/programs/prepare_result.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/exact/builder/kernel_provider.h"
 
@@ -14,10 +14,10 @@ namespace hlokit::interp::compiled {
 
 // Prepares a group as one step, and one before for each batch normalization, whose programs are `compiled` and whose
 // code is requested from `code`. `min_run`: of GroupOptions; `materialized`: members that have exact kernels
-// nevertheless. Returns false, with the reason in `why`, if it cannot be had; steps whose results nothing reads may
-// then be left.
-bool PrepareLoop(CompiledComputationBuilder& builder, const InstructionGroup& group, int64_t min_run, ProgramCode* code,
-                 std::vector<LoopProgram>* compiled, std::vector<Instruction>* materialized, std::string* why);
+// nevertheless. If it is unsupported, steps whose results nothing reads may be left.
+PrepareResult PrepareLoop(CompiledComputationBuilder& builder, const InstructionGroup& group, int64_t min_run,
+                          ProgramCode* code, std::vector<LoopProgram>* compiled,
+                          std::vector<Instruction>* materialized);
 
 }  // namespace hlokit::interp::compiled
 

@@ -123,7 +123,8 @@ void RunInferenceCoefficients(const ThunkParams* plan, const std::byte* const* i
 
 }  // namespace
 
-bool PrepareNorm(CompiledComputationBuilder& b, Instruction norm, ProgramCode* code, NormStep* step, std::string* why) {
+absl::StatusOr<NormStep> PrepareNorm(CompiledComputationBuilder& b, Instruction norm, ProgramCode* code) {
+  NormStep step;
   b.set_instruction(norm);
   std::vector<View> operands;
   for (Instruction operand : norm.operands()) operands.push_back(b.leaves(operand)[0]);
@@ -148,8 +149,8 @@ bool PrepareNorm(CompiledComputationBuilder& b, Instruction norm, ProgramCode* c
     plan->epsilon = epsilon;
     const Shape shapes[] = {wide, wide};
     const ViewList made = b.EmitTo(RunInferenceCoefficients, std::move(plan), small, shapes);
-    step->coefficients.assign(made.begin(), made.end());
-    return true;
+    step.coefficients.assign(made.begin(), made.end());
+    return step;
   }
   const double count = static_cast<double>(whole.element_count()) / static_cast<double>(features);
   std::vector<View> views = {operands[0]};
@@ -202,11 +203,11 @@ bool PrepareNorm(CompiledComputationBuilder& b, Instruction norm, ProgramCode* c
     finish = std::make_unique<GradientFinish>(std::move(types), count, epsilon);
     shapes.push_back(wide);
   }
-  ViewList made;
-  if (!sums.Emit(loop, small, shapes, std::move(finish), code, &made, &step->program, why)) return false;
-  step->results = {made[0], made[1]};
-  step->coefficients.assign(made.begin() + 2, made.end());
-  return true;
+  const absl::StatusOr<ViewList> made = sums.Emit(loop, small, shapes, std::move(finish), code, &step.program);
+  if (!made.ok()) return made.status();
+  step.results = {(*made)[0], (*made)[1]};
+  step.coefficients.assign(made->begin() + 2, made->end());
+  return step;
 }
 
 void AddNormElements(LoopBuilder& loop, Instruction norm, const std::vector<uint16_t>& coefficients) {

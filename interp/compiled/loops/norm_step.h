@@ -7,9 +7,9 @@
 #ifndef HLOKIT_INTERP_COMPILED_LOOPS_NORM_STEP_H_
 #define HLOKIT_INTERP_COMPILED_LOOPS_NORM_STEP_H_
 
-#include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "interp/compiled/code/code_cache.h"
 #include "interp/compiled/loops/loop_builder.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
@@ -22,10 +22,9 @@ struct NormStep {
   LoopProgram program;             // of the sums; without nodes for inference
 };
 
-// Emits the step of a batch normalization for which IsLoopNorm holds. Returns false, with the reason in `why`, if its
-// code cannot be had.
-bool PrepareNorm(CompiledComputationBuilder& builder, Instruction norm, ProgramCode* code, NormStep* step,
-                 std::string* why);
+// Emits the step of a batch normalization for which IsLoopNorm holds. Returns an error if its code cannot be
+// had.
+absl::StatusOr<NormStep> PrepareNorm(CompiledComputationBuilder& builder, Instruction norm, ProgramCode* code);
 
 // Adds the elements of the result. `coefficients`: nodes with their values.
 void AddNormElements(LoopBuilder& loop, Instruction norm, const std::vector<uint16_t>& coefficients);

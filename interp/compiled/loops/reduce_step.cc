@@ -227,9 +227,9 @@ void ReduceStep::AddReduction(LoopBuilder& loop, LoopOp combiner, uint16_t eleme
   if (plan_->along_rows) loop.program().outputs.push_back(node);
 }
 
-bool ReduceStep::Emit(LoopBuilder& loop, const std::vector<View>& more, std::vector<Shape> results,
-                      std::unique_ptr<ReduceFinish> finish, ProgramCode* code, ViewList* made, LoopProgram* compiled,
-                      std::string* why) {
+absl::StatusOr<ViewList> ReduceStep::Emit(LoopBuilder& loop, const std::vector<View>& more, std::vector<Shape> results,
+                                          std::unique_ptr<ReduceFinish> finish, ProgramCode* code,
+                                          LoopProgram* compiled) {
   Plan& p = *plan_;
   LoopProgram& program = loop.program();
   program.form = p.along_rows ? LoopForm::kRows : LoopForm::kColumns;
@@ -239,16 +239,14 @@ bool ReduceStep::Emit(LoopBuilder& loop, const std::vector<View>& more, std::vec
                                        : p.pieces * p.kept_count;
   if (accumulators * p.chunk > MaxThreadScratch(b_) ||
       partial > b_.program().options().limits.max_bytes / accumulators / 4) {
-    *why = "memory";
-    return false;
+    return absl::ResourceExhaustedError("memory");
   }
-  const auto receive = [plan = plan_.get()](std::shared_ptr<const LoadedCode> loaded, std::string* error) {
+  const auto receive = [plan = plan_.get()](std::shared_ptr<const LoadedCode> loaded) {
     plan->code = std::move(loaded);
-    if (plan->code->saved_values() == 0) return true;
-    *error = "a reduction in several passes";
-    return false;
+    return plan->code->saved_values() == 0 ? absl::OkStatus()
+                                           : absl::UnimplementedError("a reduction in several passes");
   };
-  if (!code->Request(program, p.chunk, receive, why)) return false;
+  if (absl::Status status = code->Request(program, p.chunk, receive); !status.ok()) return status;
   *compiled = program;
   p.finish = std::move(finish);
   p.functions = std::move(loop.functions());
@@ -259,8 +257,7 @@ bool ReduceStep::Emit(LoopBuilder& loop, const std::vector<View>& more, std::vec
   }
   std::vector<View> operands = views_;
   operands.insert(operands.end(), more.begin(), more.end());
-  *made = b_.EmitTo(Run, std::move(plan_), operands, results);
-  return true;
+  return b_.EmitTo(Run, std::move(plan_), operands, results);
 }
 
 void ReduceStep::Run(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {

@@ -10,9 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "interp/compiled/code/code_cache.h"
 #include "interp/compiled/loops/loop_builder.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
@@ -47,10 +47,9 @@ class ReduceStep {
   // Adds a reduction to the program.
   void AddReduction(LoopBuilder& loop, LoopOp combiner, uint16_t element);
   // Emits the step. `more`: further operands; `results`: shapes of the elementwise results, then of those of `finish`.
-  // Returns false, with the reason in `why`, if its code cannot be had. `compiled`: the program.
-  bool Emit(LoopBuilder& loop, const std::vector<View>& more, std::vector<Shape> results,
-            std::unique_ptr<ReduceFinish> finish, ProgramCode* code, ViewList* made, LoopProgram* compiled,
-            std::string* why);
+  // Returns the results; an error if its code cannot be had. `compiled`: the program.
+  absl::StatusOr<ViewList> Emit(LoopBuilder& loop, const std::vector<View>& more, std::vector<Shape> results,
+                                std::unique_ptr<ReduceFinish> finish, ProgramCode* code, LoopProgram* compiled);
 
  private:
   struct Plan;

@@ -121,8 +121,8 @@ bool IsLibraryType(ElementType type) {
 }
 
 bool HasFastBf16() {
-  Library* const library = ProductLibrary();
-  return library != nullptr && library->IsFast(LibraryType::kBF16) && HostInstructionSet() == InstructionSet::kAvx512;
+  const absl::StatusOr<Library*>& library = ProductLibrary();
+  return library.ok() && (*library)->IsFast(LibraryType::kBF16) && HostInstructionSet() == InstructionSet::kAvx512;
 }
 
 std::optional<View> OperandCopies::To(ElementType type, const View& view) const {

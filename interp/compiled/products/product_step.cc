@@ -104,17 +104,16 @@ std::shared_ptr<const LibraryPrimitive> CreateProduct(const MatrixProduct& p, co
   spec.dst.Add(m, p.n);
   spec.dst.Add(n, 1);
   spec.dst.type = p.result_type;
-  return std::shared_ptr<const LibraryPrimitive>(ProductLibrary()->Create(spec, like));
+  return std::shared_ptr<const LibraryPrimitive>((*ProductLibrary())->Create(spec, like));
 }
 
 }  // namespace
 
-ProductKernel MakeProduct(const MatrixProduct& p, std::string* why) {
+ProductKernel MakeProduct(const MatrixProduct& p) {
   ProductKernel result = MakeTileProduct(p);
   if (result.params != nullptr) return result;
   if (IsSkinny(p)) result = MakeSkinnyProduct(p);
   if (result.params != nullptr) return result;
-  if (why != nullptr) *why = "oneDNN has no such product";
   auto plan = std::make_unique<ProductPlan>();
   plan->SetArrays(p);
   plan->rows = Pieces(p.m, RowsOfPiece(p));
@@ -277,7 +276,7 @@ bool SetTypes(ElementType lhs, ElementType rhs, ElementType result, bool skinny,
   // The library multiplies unsigned integers on the left and signed ones on the right.
   const bool integers =
       (lhs == ElementType::kS8 || lhs == ElementType::kU8) && rhs == ElementType::kS8 && result == ElementType::kS32;
-  if (!integers || !ProductLibrary()->IsFast(LibraryType::kS8)) return false;
+  if (!integers || !(*ProductLibrary())->IsFast(LibraryType::kS8)) return false;
   p->lhs_type = *library_type(lhs);
   p->rhs_type = *library_type(rhs);
   p->result_type = LibraryType::kS32;
@@ -301,16 +300,15 @@ ElementType ElementTypeOf(LibraryType type) {
 }
 
 // Prepares the product with operands of bf16 if the library has fast ones, or with f32.
-bool PrepareProductIn(bool allow_bf16, CompiledComputationBuilder& b, PackedWeights* packed, std::string* why) {
+PrepareResult PrepareProductIn(bool allow_bf16, CompiledComputationBuilder& b, PackedWeights* packed) {
   const DotDims dims = DotDims::Of(b.instruction());
-  if (!b.shape().IsArray()) return false;
+  if (!b.shape().IsArray()) return PrepareResult::Unsupported();
   View sides[] = {b.operand(0), b.operand(1)};
-  *why = "type";
-  if (!sides[0].shape.IsArray() || !sides[1].shape.IsArray()) return false;
+  if (!sides[0].shape.IsArray() || !sides[1].shape.IsArray()) return PrepareResult::Unsupported("type");
   if (!InRange(dims.lhs_batch, sides[0].shape.rank()) || !InRange(dims.rhs_batch, sides[1].shape.rank()) ||
       !InRange(dims.lhs_contracting, sides[0].shape.rank()) || !InRange(dims.rhs_contracting, sides[1].shape.rank()) ||
       dims.lhs_batch.size() != dims.rhs_batch.size() || dims.lhs_contracting.size() != dims.rhs_contracting.size()) {
-    return false;
+    return PrepareResult::Unsupported("type");
   }
   // Sizes, which the exact engine checks otherwise.
   const auto size_of = [&](int side, absl::Span<const int64_t> of) {
@@ -322,16 +320,16 @@ bool PrepareProductIn(bool allow_bf16, CompiledComputationBuilder& b, PackedWeig
   const int64_t k = size_of(0, dims.lhs_contracting);
   if (batches * k == 0 || b.shape().element_count() == 0 || size_of(1, dims.rhs_batch) != batches ||
       size_of(1, dims.rhs_contracting) != k) {
-    return false;
+    return PrepareResult::Unsupported("type");
   }
   MatrixProduct product;
   product.k = k;
   product.m = sides[0].count() / batches / k;
   product.n = sides[1].count() / batches / k;
-  if (batches * product.m * product.n != b.shape().element_count()) return false;
+  if (batches * product.m * product.n != b.shape().element_count()) return PrepareResult::Unsupported("type");
   constexpr double kSmall = 32 * 32 * 32;
   const double work = static_cast<double>(product.m) * static_cast<double>(product.n) * static_cast<double>(k);
-  if (ProductLibrary(why) == nullptr) return false;
+  if (!ProductLibrary().ok()) return PrepareResult::Unsupported(ProductLibrary().status());
   // A product with one column is one with one row of the other operand.
   absl::Span<const int64_t> batch_dims[] = {dims.lhs_batch, dims.rhs_batch};
   absl::Span<const int64_t> contracting[] = {dims.lhs_contracting, dims.rhs_contracting};
@@ -341,7 +339,6 @@ bool PrepareProductIn(bool allow_bf16, CompiledComputationBuilder& b, PackedWeig
     std::swap(batch_dims[0], batch_dims[1]);
     std::swap(contracting[0], contracting[1]);
   }
-  *why = "type";
   // Decided before the types, which skinny products need not convert: the matrices have the strides of the views.
   const OperandCopies planned(b, /*planned=*/true);
   Matrix lhs = MatrixOf(planned, sides[0], batch_dims[0], contracting[0]);
@@ -349,14 +346,12 @@ bool PrepareProductIn(bool allow_bf16, CompiledComputationBuilder& b, PackedWeig
   product.lhs = {lhs.line, lhs.contracted};
   product.rhs = {rhs.contracted, rhs.line};
   const bool skinny = IsSkinny(product);
-  if (!SetTypes(sides[0].type(), sides[1].type(), b.shape().element_type(), skinny, allow_bf16, &product)) return false;
-  *why = "size";
-  if (work * (skinny ? static_cast<double>(batches) : 1) < kSmall) return false;
-  // Of one term, the library's products are that term; a sum begins with +0, so that of -0 is +0.
-  if (k == 1) {
-    *why = "one term";
-    return false;
+  if (!SetTypes(sides[0].type(), sides[1].type(), b.shape().element_type(), skinny, allow_bf16, &product)) {
+    return PrepareResult::Unsupported("type");
   }
+  if (work * (skinny ? static_cast<double>(batches) : 1) < kSmall) return PrepareResult::Unsupported("size");
+  // Of one term, the library's products are that term; a sum begins with +0, so that of -0 is +0.
+  if (k == 1) return PrepareResult::Unsupported("one term");
   const auto set_matrices = [&](const OperandCopies& copies) {
     const std::optional<View> left = copies.To(ElementTypeOf(product.lhs_type), sides[0]);
     const std::optional<View> other = left ? copies.To(ElementTypeOf(product.rhs_type), sides[1]) : std::nullopt;
@@ -365,7 +360,7 @@ bool PrepareProductIn(bool allow_bf16, CompiledComputationBuilder& b, PackedWeig
     rhs = MatrixOf(copies, *other, batch_dims[1], contracting[1]);
     return true;
   };
-  if (!set_matrices(planned)) return true;
+  if (!set_matrices(planned)) return PrepareResult::Failed();
   product.lhs = {lhs.line, lhs.contracted};
   product.rhs = {rhs.contracted, rhs.line};
   product.batches = batches;
@@ -378,29 +373,28 @@ bool PrepareProductIn(bool allow_bf16, CompiledComputationBuilder& b, PackedWeig
   for (int64_t& stride : result_batch) stride *= product.m * product.n;
   product.batch = LoopNest(batch_sizes, {{lhs.batch, rhs.batch, result_batch}});
   product.max_shared_scratch = MaxSharedScratch(b);
-  ProductKernel made = MakeProduct(product, why);
-  if (made.params == nullptr) return false;
+  ProductKernel made = MakeProduct(product);
+  if (made.params == nullptr) return PrepareResult::Unsupported("oneDNN has no such product");
   if (!HasThreadScratch(b, made.thread_scratch) || !PackedWeights::Fits(b, made.packed)) {
-    *why = "memory";
-    return false;
+    return PrepareResult::Unsupported("memory");
   }
   // Nothing was emitted so far: the exact engine could still have prepared the instruction.
-  if (!set_matrices(OperandCopies(b, /*planned=*/false))) return true;
+  if (!set_matrices(OperandCopies(b, /*planned=*/false))) return PrepareResult::Failed();
   const View weights = made.packed.empty() ? rhs.view : packed->Pack(b, rhs.view, std::move(made.packed));
   const View operands[] = {lhs.view, weights};
   const Shape shape = b.program_shapes().Array(ElementTypeOf(product.result_type), b.shape().dims());
   SetConvertedResult(b, b.EmitTo(made.kernel, std::move(made.params), operands, {&shape, 1})[0]);
-  return true;
+  return PrepareResult::Prepared();
 }
 
 }  // namespace
 
-bool PrepareProduct(CompiledComputationBuilder& b, PackedWeights* packed, std::string* why) {
-  if (b.instruction().operand_count() != 2) return false;
+PrepareResult PrepareProduct(CompiledComputationBuilder& b, PackedWeights* packed) {
+  if (b.instruction().operand_count() != 2) return PrepareResult::Unsupported();
+  PrepareResult result = PrepareProductIn(/*allow_bf16=*/true, b, packed);
   // The library may have the product in f32 only.
   const bool bf16 = b.operand(0).type() == ElementType::kBF16;
-  return PrepareProductIn(/*allow_bf16=*/true, b, packed, why) ||
-         (bf16 && PrepareProductIn(/*allow_bf16=*/false, b, packed, why));
+  return result.unsupported() && bf16 ? PrepareProductIn(/*allow_bf16=*/false, b, packed) : result;
 }
 
 }  // namespace hlokit::interp::compiled

@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "interp/compiled/code/library_interface.h"
 #include "interp/compiled/products/library_step.h"
+#include "interp/compiled/programs/prepare_result.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/exact/program/loop_nest.h"
 #include "interp/exact/program/program.h"
@@ -51,11 +51,10 @@ struct ProductKernel {
   int64_t shared_scratch = 0;  // taken in the run, at most max_shared_scratch
 };
 
-// Prepares a dot. Returns false, with the reason in `why`, if it is left to the exact engine.
-bool PrepareProduct(CompiledComputationBuilder& builder, PackedWeights* packed, std::string* why);
+// Prepares a dot.
+PrepareResult PrepareProduct(CompiledComputationBuilder& builder, PackedWeights* packed);
 
-// `why`, which may be null: the reason if there is no kernel.
-ProductKernel MakeProduct(const MatrixProduct& product, std::string* why);
+ProductKernel MakeProduct(const MatrixProduct& product);
 
 }  // namespace hlokit::interp::compiled
 

@@ -134,29 +134,26 @@ void MakeOuterTables(bool gradient, WindowLayout* g) {
 
 }  // namespace
 
-std::optional<WindowLayout> LayoutOf(absl::Span<const WindowDimension> axes, MemoryOrder order, bool gradient,
-                                     int64_t min_elements, std::string* why) {
-  const auto fails = [&](const char* reason) {
-    *why = reason;
-    return std::nullopt;
-  };
+absl::StatusOr<WindowLayout> LayoutOf(absl::Span<const WindowDimension> axes, MemoryOrder order, bool gradient,
+                                      int64_t min_elements) {
+  const auto unsupported = [](const char* reason) { return absl::UnimplementedError(reason); };
   const size_t rank = axes.size();
   WindowLayout g;
   int64_t elements = 1, results = 1;
   for (const WindowDimension& axis : axes) {
-    if (!axis.Valid() || (gradient && axis.window.base_dilation != 1)) return fails("a dilated operand");
-    if (axis.window.size > kMaxWindow) return fails("a large window");
+    if (!axis.Valid() || (gradient && axis.window.base_dilation != 1)) return unsupported("a dilated operand");
+    if (axis.window.size > kMaxWindow) return unsupported("a large window");
     g.window *= axis.window.size;
-    if (g.window > kMaxWindow || g.window == 0) return fails("a large window");
+    if (g.window > kMaxWindow || g.window == 0) return unsupported("a large window");
     if (axis.window.stride > kMaxWindow || axis.window.base_dilation > kMaxWindow ||
         axis.window.window_dilation > kMaxWindow || std::abs(axis.window.padding_low) > kMaxTable) {
-      return fails("a large window");
+      return unsupported("a large window");
     }
     elements *= axis.input;
     results *= axis.output;
   }
-  if (gradient && g.window >= kNoneChosen) return fails("a large window");
-  if (elements < min_elements || elements == 0 || results == 0) return fails("small");
+  if (gradient && g.window >= kNoneChosen) return unsupported("a large window");
+  if (elements < min_elements || elements == 0 || results == 0) return unsupported("small");
   size_t last = 0;
   bool any = false, in_order = true;
   for (size_t d : order) {
@@ -165,7 +162,7 @@ std::optional<WindowLayout> LayoutOf(absl::Span<const WindowDimension> axes, Mem
     last = d;
     any = true;
   }
-  if (!any) return fails("no window");
+  if (!any) return unsupported("no window");
   if (!in_order) order = DeclaredOrder(rank);
   g.order = order;
   std::vector<int64_t> strides(rank, 1);
@@ -173,7 +170,7 @@ std::optional<WindowLayout> LayoutOf(absl::Span<const WindowDimension> axes, Mem
   size_t end = rank;
   while (IsTrivial(axes[order[end - 1]])) g.features *= axes[order[--end]].input;
   g.features_minor = g.features >= kMinFeatures;
-  if (!g.features_minor && g.features != 1) return fails("few features");
+  if (!g.features_minor && g.features != 1) return unsupported("few features");
   g.line = AxisOf(axes[order[end - 1]], strides[end - 1]);
   for (size_t k = 0; k + 1 < end; ++k) {
     g.outer.push_back(AxisOf(axes[order[k]], strides[k]));
@@ -182,14 +179,14 @@ std::optional<WindowLayout> LayoutOf(absl::Span<const WindowDimension> axes, Mem
     g.operand_lines *= axis.window.input;
     g.operand_slots *= axis.elements;
     g.window_slots *= axis.windows;
-    if (std::max(g.operand_slots, g.window_slots) > kMaxSlots) return fails("a large window");
+    if (std::max(g.operand_slots, g.window_slots) > kMaxSlots) return unsupported("a large window");
   }
   MakeOuterTables(gradient, &g);
   const WindowDim& w = g.line.window.window;
   const int64_t columns = std::max(g.line.window.output, gradient ? g.line.window.input : 0) * w.size;
-  if (g.features_minor ? columns > kMaxTable : columns > int64_t{kMaxTable} * 64) return fails("a large window");
+  if (g.features_minor ? columns > kMaxTable : columns > int64_t{kMaxTable} * 64) return unsupported("a large window");
   if (!g.features_minor) {
-    if (w.base_dilation != 1 && w.stride != 1) return fails("a dilated operand");
+    if (w.base_dilation != 1 && w.stride != 1) return unsupported("a dilated operand");
     DeinterleaveLine(gradient, &g);
     return g;
   }

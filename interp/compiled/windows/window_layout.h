@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "interp/compiled/programs/loop_layout.h"
 #include "interp/compiled/windows/window_kernels.h"
@@ -122,11 +122,11 @@ struct WindowLayout {
   bool dilated() const { return line.window.window.base_dilation != 1; }
 };
 
-// Returns the layout of a window; nullopt, with the reason in `why`, if it is none for the kernels here. `axes`: by
-// dimension. The order of memory is `order` if dimensions with a window are in their declared order, else the declared
-// one. `gradient`: of select-and-scatter. `min_elements`: of the operand.
-std::optional<WindowLayout> LayoutOf(absl::Span<const WindowDimension> axes, MemoryOrder order, bool gradient,
-                                     int64_t min_elements, std::string* why);
+// Returns the layout of a window; an error, with the reason, if it is none for the kernels here. `axes`: by dimension.
+// The order of memory is `order` if dimensions with a window are in their declared order, else the declared one.
+// `gradient`: of select-and-scatter. `min_elements`: of the operand.
+absl::StatusOr<WindowLayout> LayoutOf(absl::Span<const WindowDimension> axes, MemoryOrder order, bool gradient,
+                                      int64_t min_elements);
 
 }  // namespace hlokit::interp::compiled
 

@@ -139,38 +139,31 @@ Pool PoolOf(absl::Span<const Instruction> members) {
   return pool;
 }
 
-bool Prepare(CompiledComputationBuilder& b, const Pool& pool, int64_t min_elements, std::string* why) {
+PrepareResult Prepare(CompiledComputationBuilder& b, const Pool& pool, int64_t min_elements) {
   const Instruction i = pool.window;
-  if (i.operand_count() != 2 || !i.shape().IsArray()) return false;
+  if (i.operand_count() != 2 || !i.shape().IsArray()) return PrepareResult::Unsupported();
   const ElementType type = i.shape().element_type();
   const std::optional<WindowType> window_type = WindowTypeOf(type);
-  if (!window_type) return false;
+  if (!window_type) return PrepareResult::Unsupported();
   Instruction source = i.operand(0);
   if (pool.pad.valid()) source = pool.pad.operand(0);
   if (pool.before.op != WindowScale::Op::kNone) source = pool.before.operand;
   const View operand = b.leaves(source)[0], initial = b.leaves(i.operand(1))[0];
-  if (operand.type() != type || initial.type() != type || initial.shape.rank() != 0) return false;
+  if (operand.type() != type || initial.type() != type || initial.shape.rank() != 0) {
+    return PrepareResult::Unsupported();
+  }
   const ScalarFunction* const function = b.program().FunctionOf(i.computation_attr(Attr::kToApply));
-  if (!HasType(function, type)) return false;
+  if (!HasType(function, type)) return PrepareResult::Unsupported();
   using Op = ScalarFunction::RecognizedOp;
   const Op op = function->recognized_op();
-  if (op != Op::kMaximum && op != Op::kMinimum && op != Op::kAdd) {
-    *why = "the function";
-    return false;
-  }
+  if (op != Op::kMaximum && op != Op::kMinimum && op != Op::kAdd) return PrepareResult::Unsupported("the function");
   std::optional<std::vector<WindowDimension>> axes = AxesOf(i, operand.dims(), i.shape().dims());
-  if (!axes) {
-    *why = "no window";
-    return false;
-  }
+  if (!axes) return PrepareResult::Unsupported("no window");
   for (size_t d = 0; pool.pad.valid() && d < axes->size(); ++d) {
     const PaddingView padding = PaddingView::Of(pool.pad);
     WindowDim& window = (*axes)[d].window;
     // Of a pad without elements between, the window may have a dilation of its own.
-    if (window.base_dilation != 1) {
-      *why = "a dilated operand";
-      return false;
-    }
+    if (window.base_dilation != 1) return PrepareResult::Unsupported("a dilated operand");
     window.base_dilation = padding.interior(static_cast<int64_t>(d)) + 1;
     window.padding_low += padding.low(static_cast<int64_t>(d));
   }
@@ -180,13 +173,12 @@ bool Prepare(CompiledComputationBuilder& b, const Pool& pool, int64_t min_elemen
   plan->before = pool.before.op;
   plan->after = pool.after.op;
   const View views[] = {operand};
-  std::optional<WindowLayout> layout =
-      LayoutOf(*axes, ChooseOrder(operand.dims(), views), /*gradient=*/false, min_elements, why);
-  if (!layout) return false;
+  absl::StatusOr<WindowLayout> layout =
+      LayoutOf(*axes, ChooseOrder(operand.dims(), views), /*gradient=*/false, min_elements);
+  if (!layout.ok()) return PrepareResult::Unsupported(layout.status());
   plan->layout = *std::move(layout);
   if (plan->PoolScratch() > kMaxScratch || !HasThreadScratch(b, plan->PoolScratch())) {
-    *why = "memory";
-    return false;
+    return PrepareResult::Unsupported("memory");
   }
   plan->kernels = &WindowKernelsOf(HostInstructionSet());
   const MemoryOrder order = plan->layout.order;
@@ -197,22 +189,22 @@ bool Prepare(CompiledComputationBuilder& b, const Pool& pool, int64_t min_elemen
   const Shape result = b.program_shapes().Array(type, Permuted(i.shape().dims(), order));
   const View made = b.EmitTo(RunPool, std::move(plan), operands, {&result, 1})[0];
   b.SetResult(InDeclaredOrder(b, made, order, i.shape()));
-  return true;
+  return PrepareResult::Prepared();
 }
 
 }  // namespace
 
-bool PreparePool(CompiledComputationBuilder& b, int64_t min_elements, std::string* why) {
+PrepareResult PreparePool(CompiledComputationBuilder& b, int64_t min_elements) {
   Pool pool;
   pool.window = pool.result = b.instruction();
   // The types must be those of the computation; others are converted by the exact engine.
   for (int64_t k = 0; k < pool.window.operand_count(); ++k) {
     if (!pool.window.operand(k).shape().IsArray() ||
         b.operand(k).type() != b.leaves(pool.window.operand(k))[0].type() || b.shape() != pool.window.shape()) {
-      return false;
+      return PrepareResult::Unsupported();
     }
   }
-  return Prepare(b, pool, min_elements, why);
+  return Prepare(b, pool, min_elements);
 }
 
 void AddPoolGroups(Computation computation, const std::function<bool(Instruction)>& may_join,
@@ -282,33 +274,31 @@ bool IsPoolGroup(const InstructionGroup& group) {
                      [](Instruction i) { return i.opcode() == Opcode::kReduceWindow; });
 }
 
-bool PreparePoolGroup(CompiledComputationBuilder& b, const InstructionGroup& group, int64_t min_elements,
-                      std::string* why) {
+PrepareResult PreparePoolGroup(CompiledComputationBuilder& b, const InstructionGroup& group, int64_t min_elements) {
   const Pool pool = PoolOf(group.members);
   b.set_instruction(pool.result);
-  return Prepare(b, pool, min_elements, why);
+  return Prepare(b, pool, min_elements);
 }
 
-bool PrepareSelectAndScatterStep(CompiledComputationBuilder& b, int64_t min_elements, std::string* why) {
+PrepareResult PrepareSelectAndScatterStep(CompiledComputationBuilder& b, int64_t min_elements) {
   const Instruction i = b.instruction();
-  if (i.operand_count() != 3 || !i.shape().IsArray()) return false;
+  if (i.operand_count() != 3 || !i.shape().IsArray()) return PrepareResult::Unsupported();
   const ElementType type = b.shape().element_type();
   const std::optional<WindowType> window_type = WindowTypeOf(type);
-  if (!window_type) return false;
+  if (!window_type) return PrepareResult::Unsupported();
   for (int64_t k = 0; k < 3; ++k) {
-    if (b.operand(k).type() != type) return false;
+    if (b.operand(k).type() != type) return PrepareResult::Unsupported();
   }
   const View operand = b.operand(0), source = b.operand(1);
   if (operand.dims() != b.shape().dims() || source.shape.rank() != operand.shape.rank() ||
       b.operand(2).shape.rank() != 0) {
-    return false;
+    return PrepareResult::Unsupported();
   }
   const Computation select = i.computation_attr(Attr::kSelect);
   const ScalarFunction* const scatter = b.program().FunctionOf(i.computation_attr(Attr::kScatter));
   if (!HasType(scatter, type) || scatter->recognized_op() != ScalarFunction::RecognizedOp::kAdd || !select.valid() ||
       select.parameter_count() != 2) {
-    *why = "the functions";
-    return false;
+    return PrepareResult::Unsupported("the functions");
   }
   const Instruction root = select.root();
   const Shape scalar = b.operand(2).shape;
@@ -317,8 +307,7 @@ bool PrepareSelectAndScatterStep(CompiledComputationBuilder& b, int64_t min_elem
       root.operand(0).shape().element_type() != type || root.operand(1).shape().element_type() != type ||
       root.has(Attr::kControlPredecessors) ||
       root.enum_attr(Attr::kCompareType, ComparisonType::kFloat) != ComparisonType::kFloat) {
-    *why = "the functions";
-    return false;
+    return PrepareResult::Unsupported("the functions");
   }
   auto plan = std::make_unique<WindowPlan>();
   plan->type = *window_type;
@@ -336,22 +325,17 @@ bool PrepareSelectAndScatterStep(CompiledComputationBuilder& b, int64_t min_elem
       break;
     case ComparisonDirection::kEq:
     case ComparisonDirection::kNe:
-      *why = "the functions";
-      return false;
+      return PrepareResult::Unsupported("the functions");
   }
   const std::optional<std::vector<WindowDimension>> axes = AxesOf(i, operand.dims(), source.dims());
-  if (!axes) {
-    *why = "no window";
-    return false;
-  }
+  if (!axes) return PrepareResult::Unsupported("no window");
   const View views[] = {operand};
-  std::optional<WindowLayout> layout =
-      LayoutOf(*axes, ChooseOrder(operand.dims(), views), /*gradient=*/true, min_elements, why);
-  if (!layout) return false;
+  absl::StatusOr<WindowLayout> layout =
+      LayoutOf(*axes, ChooseOrder(operand.dims(), views), /*gradient=*/true, min_elements);
+  if (!layout.ok()) return PrepareResult::Unsupported(layout.status());
   plan->layout = *std::move(layout);
   if (plan->GradientScratch() > kMaxScratch || !HasThreadScratch(b, plan->GradientScratch())) {
-    *why = "memory";
-    return false;
+    return PrepareResult::Unsupported("memory");
   }
   plan->kernels = &WindowKernelsOf(HostInstructionSet());
   const MemoryOrder order = plan->layout.order;
@@ -359,7 +343,7 @@ bool PrepareSelectAndScatterStep(CompiledComputationBuilder& b, int64_t min_elem
   const Shape result = b.program_shapes().Array(type, Permuted(b.shape().dims(), order));
   const View made = b.EmitTo(RunPoolGradient, std::move(plan), operands, {&result, 1})[0];
   b.SetResult(InDeclaredOrder(b, made, order, b.shape()));
-  return true;
+  return PrepareResult::Prepared();
 }
 
 }  // namespace hlokit::interp::compiled

@@ -7,26 +7,25 @@
 #define HLOKIT_INTERP_COMPILED_WINDOWS_WINDOW_STEP_H_
 
 #include <functional>
-#include <string>
 #include <vector>
 
+#include "interp/compiled/programs/prepare_result.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/exact/builder/kernel_provider.h"
 
 namespace hlokit::interp::compiled {
 
-// Prepares the instruction of the builder. Returns false, with the reason in `why`, if it is left to the exact engine.
-// `min_elements`: GroupOptions::min_window_elements.
-bool PreparePool(CompiledComputationBuilder& builder, int64_t min_elements, std::string* why);
-bool PrepareSelectAndScatterStep(CompiledComputationBuilder& builder, int64_t min_elements, std::string* why);
+// Prepares the instruction of the builder. `min_elements`: GroupOptions::min_window_elements.
+PrepareResult PreparePool(CompiledComputationBuilder& builder, int64_t min_elements);
+PrepareResult PrepareSelectAndScatterStep(CompiledComputationBuilder& builder, int64_t min_elements);
 
 // Adds groups of a reduce-window with what surrounds it, in place of groups of these instructions alone.
 void AddPoolGroups(Computation computation, const std::function<bool(Instruction)>& may_join,
                    std::vector<InstructionGroup>* groups);
 bool IsPoolGroup(const InstructionGroup& group);
 // Prepares such a group.
-bool PreparePoolGroup(CompiledComputationBuilder& builder, const InstructionGroup& group, int64_t min_elements,
-                      std::string* why);
+PrepareResult PreparePoolGroup(CompiledComputationBuilder& builder, const InstructionGroup& group,
+                               int64_t min_elements);
 
 }  // namespace hlokit::interp::compiled
 

@@ -40,8 +40,8 @@ int64_t KeptElements(int64_t size, int64_t rank, int64_t k, double recall, int64
 
 }  // namespace
 
-absl::Status Converter::ConvertApproxTopK(const Op& op) {
-  const NodeId config = BackendConfigOf(program_, op), called = Attribute(op, "called_computations");
+absl::StatusOr<Converter::ApproxTopK> Converter::ReadApproxTopK(const Op& op) const {
+  const NodeId config = BackendConfigOf(program_, op);
   if (!config.valid() || nodes().kind(config) != NodeKind::kDictionary) {
     return Invalid("Missing backend_config attribute");
   }
@@ -77,12 +77,47 @@ absl::Status Converter::ConvertApproxTopK(const Op& op) {
   const auto number = [&](std::string_view name) {
     return nodes().IntegerValue(nodes().Entry(config, name)).value_or(0);
   };
-  const int64_t k = number("top_k"), dimension = number("reduction_dim"),
-                size_override = number("reduction_input_size_override");
-  const bool aggregate = number("aggregate_to_topk") != 0, fallback = number("is_fallback") != 0;
-  const NodeId recall_value = nodes().Entry(config, "recall_target");
-  const double recall = std::bit_cast<double>(nodes().ints(recall_value)[0]);
+  ApproxTopK call;
+  call.k = number("top_k");
+  call.dimension = number("reduction_dim");
+  call.size_override = number("reduction_input_size_override");
+  call.aggregate = number("aggregate_to_topk") != 0;
+  call.fallback = number("is_fallback") != 0;
+  call.recall = std::bit_cast<double>(nodes().ints(nodes().Entry(config, "recall_target"))[0]);
+  return call;
+}
 
+absl::Status Converter::CheckApproxTopKShapes(const Op& op, const ApproxTopK& call,
+                                              absl::Span<const InstructionId> inputs, int64_t returned) {
+  const Shape first = shape_of(inputs[0]);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Shape input = shape_of(inputs[i]);
+    absl::StatusOr<Shape> result = ResultShape(op, i);
+    if (!result.ok()) return result.status();
+    if (!input.IsArray() ||
+        !std::equal(input.dims().begin(), input.dims().end(), first.dims().begin(), first.dims().end())) {
+      return Invalid(StrCat("input shape mismatch at position ", i));
+    }
+    if (!result->IsArray() || result->element_type() != input.element_type()) {
+      return Invalid(StrCat("result element type mismatch at position ", i));
+    }
+    if (result->rank() != first.rank()) return Invalid(StrCat("result shape mismatch at position ", i));
+    for (int64_t d = 0; d < first.rank(); ++d) {
+      if (d != call.dimension && result->dim(d) != first.dim(d)) {
+        return Invalid(StrCat("result shape mismatch at position ", i, ", index ", d));
+      }
+    }
+    if (result->dim(call.dimension) != returned) {
+      return Invalid(StrCat("ApproxTopK aggregates to k=", returned, ", but got ", result->dim(call.dimension)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Converter::ConvertApproxTopK(const Op& op) {
+  const absl::StatusOr<ApproxTopK> call = ReadApproxTopK(op);
+  if (!call.ok()) return call.status();
+  const NodeId called = Attribute(op, "called_computations");
   if (!called.valid() || nodes().kind(called) != NodeKind::kArray || nodes().child_count(called) != 1) {
     return Invalid("ApproxTopK takes exactly 1 called_computation.");
   }
@@ -96,33 +131,23 @@ absl::Status Converter::ConvertApproxTopK(const Op& op) {
   if (op.result_count != count) return Invalid("num_results does not match num_inputs");
   const std::vector<InstructionId> inputs = operands(op, 0, count);
   const Shape first = shape_of(inputs[0]);
-  if (!first.IsArray() || dimension < 0 || dimension >= first.rank()) return Invalid("reduction_dim out of range");
-  if (k < 1 || k > first.dim(dimension)) return Invalid("top_k is out of range");
-  if (!(recall > 0.0 && recall <= 1.0)) return Invalid("recall_target is not in (0, 1]");
-  const int64_t kept = KeptElements(first.dim(dimension), first.rank(), k, recall, size_override);
-  const int64_t returned = aggregate ? k : kept;
-  for (size_t i = 0; i < count; ++i) {
-    const Shape input = shape_of(inputs[i]);
-    absl::StatusOr<Shape> result = ResultShape(op, i);
-    if (!result.ok()) return result.status();
-    if (!input.IsArray() ||
-        !std::equal(input.dims().begin(), input.dims().end(), first.dims().begin(), first.dims().end())) {
-      return Invalid(StrCat("input shape mismatch at position ", i));
-    }
-    if (!result->IsArray() || result->element_type() != input.element_type()) {
-      return Invalid(StrCat("result element type mismatch at position ", i));
-    }
-    if (result->rank() != first.rank()) return Invalid(StrCat("result shape mismatch at position ", i));
-    for (int64_t d = 0; d < first.rank(); ++d) {
-      if (d != dimension && result->dim(d) != first.dim(d)) {
-        return Invalid(StrCat("result shape mismatch at position ", i, ", index ", d));
-      }
-    }
-    if (result->dim(dimension) != returned) {
-      return Invalid(StrCat("ApproxTopK aggregates to k=", returned, ", but got ", result->dim(dimension)));
-    }
+  if (!first.IsArray() || call->dimension < 0 || call->dimension >= first.rank()) {
+    return Invalid("reduction_dim out of range");
   }
+  const int64_t size = first.dim(call->dimension);
+  if (call->k < 1 || call->k > size) return Invalid("top_k is out of range");
+  if (!(call->recall > 0.0 && call->recall <= 1.0)) return Invalid("recall_target is not in (0, 1]");
+  const int64_t kept = KeptElements(size, first.rank(), call->k, call->recall, call->size_override);
+  const int64_t returned = call->aggregate ? call->k : kept;
+  if (absl::Status status = CheckApproxTopKShapes(op, *call, inputs, returned); !status.ok()) return status;
+  return MakeApproxTopK(op, *call, comparison, inputs, call->fallback ? size : kept, returned);
+}
 
+absl::Status Converter::MakeApproxTopK(const Op& op, const ApproxTopK& call, ComputationId comparison,
+                                       absl::Span<const InstructionId> inputs, int64_t kept, int64_t returned) {
+  const size_t count = inputs.size();
+  const int64_t dimension = call.dimension;
+  const Shape first = shape_of(inputs[0]);
   const auto sized = [&](Shape shape, int64_t size) {
     Ints sizes(shape.dims().begin(), shape.dims().end());
     sizes[static_cast<size_t>(dimension)] = size;
@@ -133,12 +158,12 @@ absl::Status Converter::ConvertApproxTopK(const Op& op) {
     for (InstructionId id : inputs) elements.push_back(sized(shape_of(id), size));
     return elements.size() == 1 ? elements[0] : shapes().Tuple(elements);
   };
-  std::vector<InstructionId> values = inputs;
+  std::vector<InstructionId> values(inputs.begin(), inputs.end());
   int64_t size = first.dim(dimension);
   const auto split = [&](InstructionId made) {
     for (size_t i = 0; i < count; ++i) values[i] = count == 1 ? made : Element(made, static_cast<int64_t>(i));
   };
-  if (!fallback && kept < size) {
+  if (kept < size) {
     const ComputationId callees[] = {comparison};
     const Result partial =
         b().Add(Opcode::kCustomCall, operands(op),
@@ -148,7 +173,7 @@ absl::Status Converter::ConvertApproxTopK(const Op& op) {
     split(*partial);
     size = kept;
   }
-  if (aggregate || fallback) {
+  if (call.aggregate || call.fallback) {
     const int64_t sorted[] = {dimension};
     const Result sort =
         b().Add(Opcode::kSort, values, {List(Attr::kDimensions, sorted), Builder::Calls(Attr::kToApply, comparison)},

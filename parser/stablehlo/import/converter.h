@@ -348,6 +348,20 @@ class Converter {
   // An operation of CHLO or MHLO that was serialized as a custom call; nullopt if it is none.
   std::optional<absl::Status> ConvertRecomposed(const Op& op);
   absl::Status ConvertApproxTopK(const Op& op);
+  struct ApproxTopK {  // its backend_config
+    int64_t k = 0;
+    int64_t dimension = 0;
+    int64_t size_override = 0;
+    double recall = 0;
+    bool aggregate = false;
+    bool fallback = false;  // sorts everything
+  };
+  absl::StatusOr<ApproxTopK> ReadApproxTopK(const Op& op) const;
+  absl::Status CheckApproxTopKShapes(const Op& op, const ApproxTopK& call, absl::Span<const InstructionId> inputs,
+                                     int64_t returned);
+  // PartialReduce to `kept` elements, if these are fewer, a sort, and a slice of the `returned` ones.
+  absl::Status MakeApproxTopK(const Op& op, const ApproxTopK& call, ComputationId comparison,
+                              absl::Span<const InstructionId> inputs, int64_t kept, int64_t returned);
   absl::Status AnnotateTransfer(const Op& op, InstructionId id);
   absl::Status ConvertConditional(const Op& op);
   absl::Status ConvertWhile(const Op& op);

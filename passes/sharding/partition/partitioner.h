@@ -223,6 +223,28 @@ class ComputationPartitioner {
   // ---- scan.cc ----
   bool DivideScan(Instruction i, DividedOp* op);
   Value EmitScan(const LocalOp& op);
+  // The computation of a scan whose slices have these sizes.
+  ComputationId MakeScanBody(Computation body, absl::Span<const int64_t> sizes);
+  // A scan whose scanned dimension `dim` is divided.
+  struct DividedScan {
+    const LocalOp& op;
+    Computation body;
+    int64_t dim;
+    int64_t carries;
+    const AxisList& axes;              // of `dim`
+    std::vector<int64_t> part, slice;  // sizes on a device: of an array, and without `dim`
+    InstructionId tile, is_first;      // which part this device has
+  };
+  struct ScannedPart {
+    std::vector<InstructionId> outputs, totals;
+  };
+  struct CombinedTotals {
+    std::vector<InstructionId> all, before;  // of all parts, of those before this one
+  };
+  ScannedPart ScanPart(const DividedScan& scan);
+  CombinedTotals CombineTotals(const DividedScan& scan, absl::Span<const InstructionId> totals);
+  std::vector<InstructionId> CombineWithEach(const DividedScan& scan, absl::Span<const InstructionId> outputs,
+                                             absl::Span<const InstructionId> before);
 
   // ---- top_k.cc ----
   bool DivideSort(Instruction i, DividedOp* op);

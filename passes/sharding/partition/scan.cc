@@ -56,6 +56,19 @@ bool ComputationPartitioner::DivideScan(Instruction i, DividedOp* op) {
   return true;
 }
 
+ComputationId ComputationPartitioner::MakeScanBody(Computation body, absl::Span<const int64_t> sizes) {
+  const ComputationId id = module_.AddComputation(module_.UniqueComputationName(body.name()));
+  Builder b(&module_, id);
+  std::vector<InstructionId> parameters;
+  for (int64_t p = 0; p < body.parameter_count(); ++p) {
+    const Shape shape = b.shapes().Array(body.parameter(p).shape().element_type(), sizes);
+    parameters.push_back(b.Make(Opcode::kParameter, shape, {}, {}, static_cast<uint32_t>(p)));
+  }
+  const std::vector<InstructionId> results = InlineBody(&b, body, parameters, sizes);
+  b.SetRoot(body.root().shape().IsTuple() ? b.MakeTuple(results) : results[0]);
+  return id;
+}
+
 Value ComputationPartitioner::EmitScan(const LocalOp& op) {
   const Instruction i = op.whole;
   const int64_t dim = ScanDimension(i);
@@ -63,123 +76,131 @@ Value ComputationPartitioner::EmitScan(const LocalOp& op) {
   const AxisList& axes = op.choice->axes[ToSize(op.rule->operands[0][ToSize(dim)][0])];
   std::vector<int64_t> part = ToVector(builder().shape_of(op.operands[0]).dims()), slice = part;
   slice.erase(slice.begin() + dim);
-
-  // The computation for such a part.
-  const auto body_for = [&](absl::Span<const int64_t> sizes) {
-    const ComputationId id = module_.AddComputation(module_.UniqueComputationName(body.name()));
-    Builder b(&module_, id);
-    std::vector<InstructionId> parameters;
-    for (int64_t p = 0; p < body.parameter_count(); ++p) {
-      const Shape shape = b.shapes().Array(body.parameter(p).shape().element_type(), sizes);
-      parameters.push_back(b.Make(Opcode::kParameter, shape, {}, {}, static_cast<uint32_t>(p)));
-    }
-    const std::vector<InstructionId> results = InlineBody(&b, body, parameters, sizes);
-    b.SetRoot(body.root().shape().IsTuple() ? b.MakeTuple(results) : results[0]);
-    return id;
-  };
-  const bool divided =
-      std::any_of(op.choice->axes.begin(), op.choice->axes.end(), [](const AxisList& a) { return !a.empty(); });
   if (axes.empty()) {
+    const bool divided =
+        std::any_of(op.choice->axes.begin(), op.choice->axes.end(), [](const AxisList& a) { return !a.empty(); });
     const InstructionId id = Clone(i, op.operands, LocalShapeOf(i.shape(), op.results));
-    if (divided) module_.SetAttr(id, Attr::kToApply, body_for(slice).value);
+    if (divided) module_.SetAttr(id, Attr::kToApply, MakeScanBody(body, slice).value);
     return Unpack(id, i.shape(), op.results);
   }
-
-  const int64_t carries = i.int_attr(Attr::kNumCarries), length = part[ToSize(dim)], tiles = SizeOf(axes);
   const InstructionId tile = emitter_.TileNumber(op.choice->frame, axes);
   const InstructionId is_first = builder().MakeCompare(ComparisonDirection::kEq, tile, emitter_.Constant(0));
-  const auto along = [&](InstructionId array, int64_t begin, int64_t end) {
-    std::vector<int64_t> limits = ToVector(builder().shape_of(array).dims()), starts(limits.size(), 0);
-    starts[ToSize(dim)] = begin;
-    limits[ToSize(dim)] = end;
-    return emitter_.Slice(array, starts, limits);
-  };
-  // The first slice of the first part begins with the initial carry; other parts begin with their first slice.
-  std::vector<InstructionId> arguments, begin;
-  for (int64_t k = 0; k < carries; ++k) {
-    arguments.push_back(emitter_.Reshape(along(op.operands[ToSize(k)], 0, 1), slice));
-  }
-  begin = arguments;
-  arguments.insert(arguments.end(), op.operands.begin() + carries, op.operands.end());
-  const std::vector<InstructionId> combined = InlineBody(&builder(), body, arguments, slice);
-  for (int64_t k = 0; k < carries; ++k) {
-    InstructionId& first = begin[ToSize(k)];
-    first = emitter_.Select(emitter_.Splat(builder().shape_of(first), is_first), combined[ToSize(k)], first);
-  }
-  std::vector<InstructionId> outputs, totals = begin;
-  std::vector<int64_t> one = part;
-  one[ToSize(dim)] = 1;
-  for (const InstructionId first : begin) outputs.push_back(emitter_.Reshape(first, one));
-  if (length > 1) {
-    std::vector<InstructionId> operands;
-    std::vector<Shape> shapes;
-    for (int64_t k = 0; k < carries; ++k) {
-      operands.push_back(along(op.operands[ToSize(k)], 1, length));
-      shapes.push_back(builder().shape_of(operands.back()));
-    }
-    for (const InstructionId first : begin) {
-      operands.push_back(first);
-      shapes.push_back(builder().shape_of(first));
-    }
-    const InstructionId id = Clone(i, operands, builder().shapes().Tuple(shapes));
-    module_.SetAttr(id, Attr::kToApply, body_for(slice).value);
-    for (int64_t k = 0; k < carries; ++k) {
-      outputs[ToSize(k)] = emitter_.Concatenate({outputs[ToSize(k)], builder().MakeElement(id, k)}, dim);
-      totals[ToSize(k)] = builder().MakeElement(id, carries + k);
-    }
-  }
-  // The totals of the parts before this one.
-  std::vector<InstructionId> gathered;
-  for (const InstructionId total : totals) {
-    std::vector<int64_t> row = slice;
-    row.insert(row.begin(), 1);
-    gathered.push_back(emitter_.AllGather(emitter_.Reshape(total, row), op.choice->frame, axes, 0));
-  }
-  const auto total_of = [&](int64_t k, int64_t number) {
-    std::vector<int64_t> limits = ToVector(builder().shape_of(gathered[ToSize(k)]).dims()), starts(limits.size(), 0);
-    starts[0] = number;
-    limits[0] = number + 1;
-    return emitter_.Reshape(emitter_.Slice(gathered[ToSize(k)], starts, limits), slice);
-  };
-  std::vector<InstructionId> sum, before;
-  for (int64_t k = 0; k < carries; ++k) sum.push_back(total_of(k, 0));
-  before = sum;
-  for (int64_t number = 1; number < tiles; ++number) {
-    if (number > 1) {
-      const InstructionId later = builder().MakeCompare(ComparisonDirection::kGe, tile, emitter_.Constant(number));
-      for (size_t k = 0; k < sum.size(); ++k) {
-        before[k] = emitter_.Select(emitter_.Splat(builder().shape_of(sum[k]), later), sum[k], before[k]);
-      }
-    }
-    std::vector<InstructionId> next;
-    for (int64_t k = 0; k < carries; ++k) next.push_back(total_of(k, number));
-    next.insert(next.end(), sum.begin(), sum.end());
-    sum = InlineBody(&builder(), body, next, slice);
-    sum.resize(ToSize(carries));
-  }
-  // Combined with each output.
-  std::vector<int64_t> others;
-  for (int64_t d = 0; d < static_cast<int64_t>(part.size()); ++d) {
-    if (d != dim) others.push_back(d);
-  }
-  std::vector<InstructionId> last = outputs;
-  for (const InstructionId value : before) {
-    const Shape shape = builder().shapes().Array(builder().shape_of(value).element_type(), part);
-    last.push_back(builder().Make(Opcode::kBroadcast, shape, {value}, {builder().List(Attr::kDimensions, others)}));
-  }
-  const std::vector<InstructionId> results = InlineBody(&builder(), body, last, part);
+  const DividedScan scan = {op,   body,    dim, i.int_attr(Attr::kNumCarries), axes, std::move(part), std::move(slice),
+                            tile, is_first};
+  const ScannedPart own = ScanPart(scan);
+  const CombinedTotals totals = CombineTotals(scan, own.totals);
+  const std::vector<InstructionId> results = CombineWithEach(scan, own.outputs, totals.before);
   Value leaves;
   const std::vector<Shape> shapes = Leaves(i.shape());
-  for (int64_t k = 0; k < carries; ++k) {
-    const InstructionId output = outputs[ToSize(k)];
+  for (int64_t k = 0; k < scan.carries; ++k) {
+    const InstructionId output = own.outputs[ToSize(k)];
     const InstructionId id =
         emitter_.Select(emitter_.Splat(builder().shape_of(output), is_first), output, results[ToSize(k)]);
     leaves.push_back({id, shapes[ToSize(k)], op.results[ToSize(k)]});
   }
-  for (int64_t k = 0; k < carries; ++k) {
-    leaves.push_back({sum[ToSize(k)], shapes[ToSize(carries + k)], op.results[ToSize(carries + k)]});
+  for (int64_t k = 0; k < scan.carries; ++k) {
+    leaves.push_back({totals.all[ToSize(k)], shapes[ToSize(scan.carries + k)], op.results[ToSize(scan.carries + k)]});
   }
   return leaves;
+}
+
+ComputationPartitioner::ScannedPart ComputationPartitioner::ScanPart(const DividedScan& scan) {
+  const LocalOp& op = scan.op;
+  const auto along = [&](InstructionId array, int64_t begin, int64_t end) {
+    std::vector<int64_t> limits = ToVector(builder().shape_of(array).dims()), starts(limits.size(), 0);
+    starts[ToSize(scan.dim)] = begin;
+    limits[ToSize(scan.dim)] = end;
+    return emitter_.Slice(array, starts, limits);
+  };
+  // The first slice of the first part begins with the initial carry; other parts begin with their first slice.
+  std::vector<InstructionId> arguments;
+  for (int64_t k = 0; k < scan.carries; ++k) {
+    arguments.push_back(emitter_.Reshape(along(op.operands[ToSize(k)], 0, 1), scan.slice));
+  }
+  std::vector<InstructionId> begin = arguments;
+  arguments.insert(arguments.end(), op.operands.begin() + scan.carries, op.operands.end());
+  const std::vector<InstructionId> combined = InlineBody(&builder(), scan.body, arguments, scan.slice);
+  for (int64_t k = 0; k < scan.carries; ++k) {
+    InstructionId& first = begin[ToSize(k)];
+    first = emitter_.Select(emitter_.Splat(builder().shape_of(first), scan.is_first), combined[ToSize(k)], first);
+  }
+  ScannedPart result;
+  result.totals = begin;
+  std::vector<int64_t> one = scan.part;
+  one[ToSize(scan.dim)] = 1;
+  for (const InstructionId first : begin) result.outputs.push_back(emitter_.Reshape(first, one));
+  const int64_t length = scan.part[ToSize(scan.dim)];
+  if (length <= 1) return result;
+  // The slices after the first.
+  std::vector<InstructionId> operands;
+  std::vector<Shape> shapes;
+  for (int64_t k = 0; k < scan.carries; ++k) {
+    operands.push_back(along(op.operands[ToSize(k)], 1, length));
+    shapes.push_back(builder().shape_of(operands.back()));
+  }
+  for (const InstructionId first : begin) {
+    operands.push_back(first);
+    shapes.push_back(builder().shape_of(first));
+  }
+  const InstructionId id = Clone(op.whole, operands, builder().shapes().Tuple(shapes));
+  module_.SetAttr(id, Attr::kToApply, MakeScanBody(scan.body, scan.slice).value);
+  for (int64_t k = 0; k < scan.carries; ++k) {
+    InstructionId& output = result.outputs[ToSize(k)];
+    output = emitter_.Concatenate({output, builder().MakeElement(id, k)}, scan.dim);
+    result.totals[ToSize(k)] = builder().MakeElement(id, scan.carries + k);
+  }
+  return result;
+}
+
+ComputationPartitioner::CombinedTotals ComputationPartitioner::CombineTotals(const DividedScan& scan,
+                                                                             absl::Span<const InstructionId> totals) {
+  std::vector<InstructionId> gathered;
+  for (const InstructionId total : totals) {
+    std::vector<int64_t> row = scan.slice;
+    row.insert(row.begin(), 1);
+    gathered.push_back(emitter_.AllGather(emitter_.Reshape(total, row), scan.op.choice->frame, scan.axes, 0));
+  }
+  const auto total_of = [&](int64_t k, int64_t tile) {
+    std::vector<int64_t> limits = ToVector(builder().shape_of(gathered[ToSize(k)]).dims()), starts(limits.size(), 0);
+    starts[0] = tile;
+    limits[0] = tile + 1;
+    return emitter_.Reshape(emitter_.Slice(gathered[ToSize(k)], starts, limits), scan.slice);
+  };
+  CombinedTotals sums;
+  for (int64_t k = 0; k < scan.carries; ++k) sums.all.push_back(total_of(k, 0));
+  sums.before = sums.all;
+  const int64_t tiles = SizeOf(scan.axes);
+  for (int64_t tile = 1; tile < tiles; ++tile) {
+    if (tile > 1) {
+      const InstructionId later = builder().MakeCompare(ComparisonDirection::kGe, scan.tile, emitter_.Constant(tile));
+      for (size_t k = 0; k < sums.all.size(); ++k) {
+        const InstructionId condition = emitter_.Splat(builder().shape_of(sums.all[k]), later);
+        sums.before[k] = emitter_.Select(condition, sums.all[k], sums.before[k]);
+      }
+    }
+    std::vector<InstructionId> next;
+    for (int64_t k = 0; k < scan.carries; ++k) next.push_back(total_of(k, tile));
+    next.insert(next.end(), sums.all.begin(), sums.all.end());
+    sums.all = InlineBody(&builder(), scan.body, next, scan.slice);
+    sums.all.resize(ToSize(scan.carries));
+  }
+  return sums;
+}
+
+std::vector<InstructionId> ComputationPartitioner::CombineWithEach(const DividedScan& scan,
+                                                                   absl::Span<const InstructionId> outputs,
+                                                                   absl::Span<const InstructionId> before) {
+  std::vector<int64_t> others;
+  for (int64_t d = 0; d < static_cast<int64_t>(scan.part.size()); ++d) {
+    if (d != scan.dim) others.push_back(d);
+  }
+  std::vector<InstructionId> arguments(outputs.begin(), outputs.end());
+  for (const InstructionId value : before) {
+    const Shape shape = builder().shapes().Array(builder().shape_of(value).element_type(), scan.part);
+    arguments.push_back(
+        builder().Make(Opcode::kBroadcast, shape, {value}, {builder().List(Attr::kDimensions, others)}));
+  }
+  return InlineBody(&builder(), scan.body, arguments, scan.part);
 }
 
 }  // namespace hlokit::spmd

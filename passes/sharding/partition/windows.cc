@@ -26,6 +26,170 @@ HaloWindow WindowOf(const WindowDim& w, int64_t input, int64_t output) {
   return window;
 }
 
+// Assembles what a device needs of a tiled dimension `dim` for its part of the results.
+class HaloAssembler {
+ public:
+  // `fill`: the padding value; invalid: 0.
+  HaloAssembler(Emitter* emitter, int64_t dim, const HaloWindow& window, const Tiling& frame, const AxisList& axes,
+                InstructionId fill)
+      : emitter_(*emitter),
+        dim_(dim),
+        window_(window),
+        frame_(frame),
+        axes_(axes),
+        fill_(fill),
+        plan_(PlanHalo(window, SizeOf(axes))) {}
+
+  InstructionId Assemble(InstructionId part) {
+    const InstructionId fetched = Fetch(part);
+    const ElementType type = builder().shape_of(fetched).element_type();
+    if (!fill_.valid()) fill_ = emitter_.Scalar(type, 0);
+    const InstructionId padded = Pad(fetched, plan_.fetch_begin - plan_.begin, plan_.end - plan_.fetch_end);
+    tile_ = emitter_.TileNumber(frame_, axes_);
+    InstructionId array = OwnWindow(padded);
+    if (plan_.outside) array = FillOutside(array);
+    return window_.base_dilation == 1 ? array : Dilate(array);
+  }
+
+ private:
+  Builder& builder() { return emitter_.builder(); }
+
+  InstructionId Along(InstructionId array, int64_t begin, int64_t end) {
+    std::vector<int64_t> limits = ToVector(builder().shape_of(array).dims()), starts(limits.size(), 0);
+    starts[ToSize(dim_)] = begin;
+    limits[ToSize(dim_)] = end;
+    return emitter_.Slice(array, starts, limits);
+  }
+  InstructionId SliceAt(InstructionId value, InstructionId start, int64_t size) {
+    std::vector<int64_t> sizes = ToVector(builder().shape_of(value).dims());
+    sizes[ToSize(dim_)] = size;
+    std::vector<InstructionId> starts(sizes.size(), emitter_.Constant(0));
+    starts[ToSize(dim_)] = start;
+    return emitter_.DynamicSlice(value, starts, sizes);
+  }
+  InstructionId Pad(InstructionId value, int64_t low, int64_t high) {
+    const auto rank = static_cast<size_t>(builder().shape_of(value).rank());
+    std::vector<int64_t> lows(rank, 0), highs(rank, 0);
+    lows[ToSize(dim_)] = low;
+    highs[ToSize(dim_)] = high;
+    return emitter_.Pad(value, fill_, lows, highs);
+  }
+
+  // The pieces of this part and of others that some device needs, from fetch_begin to fetch_end.
+  InstructionId Fetch(InstructionId part);
+  // What this device needs of that.
+  InstructionId OwnWindow(InstructionId padded);
+  // The number of its first element, first(i), rounded down.
+  InstructionId FirstElement();
+  // Gives elements that do not exist the padding value.
+  InstructionId FillOutside(InstructionId array);
+  // The positions of the dilated input.
+  InstructionId Dilate(InstructionId array);
+
+  // A device whose results count.
+  int64_t some_device() const { return plan_.output_part == 0 ? 0 : window_.begin / plan_.output_part; }
+  int64_t step() const { return plan_.output_part * window_.stride; }
+
+  Emitter& emitter_;
+  const int64_t dim_;
+  const HaloWindow& window_;
+  const Tiling& frame_;
+  const AxisList& axes_;
+  InstructionId fill_;
+  const HaloPlan plan_;
+  InstructionId tile_;
+  InstructionId first_;  // once it is needed
+};
+
+InstructionId HaloAssembler::Fetch(InstructionId part) {
+  std::vector<InstructionId> pieces;
+  int64_t at = plan_.fetch_begin;
+  const auto skip_to = [&](int64_t position) {
+    // Elements in between that no device needs.
+    if (position > at) {
+      std::vector<int64_t> gap = ToVector(builder().shape_of(part).dims());
+      gap[ToSize(dim_)] = position - at;
+      const ElementType type = builder().shape_of(part).element_type();
+      pieces.push_back(emitter_.Splat(builder().shapes().Array(type, gap), emitter_.Scalar(type, 0)));
+    }
+    at = position;
+  };
+  const int64_t tiles = SizeOf(axes_);
+  for (const HaloPlan::Piece& piece : plan_.pieces) {
+    skip_to(piece.hop * plan_.input_part + piece.begin);
+    at += piece.end - piece.begin;
+    if (piece.hop == 0) {
+      pieces.push_back(Along(part, piece.begin, piece.end));
+      continue;
+    }
+    std::vector<int64_t> source(piece.needed.size(), -1);
+    for (int64_t i = 0; i < tiles; ++i) {
+      if (piece.needed[ToSize(i)] && i + piece.hop >= 0 && i + piece.hop < tiles) source[ToSize(i)] = i + piece.hop;
+    }
+    pieces.push_back(emitter_.SliceFromTiles(part, dim_, piece.begin, piece.end, frame_, axes_, source));
+  }
+  skip_to(plan_.fetch_end);
+  return emitter_.Concatenate(pieces, dim_);
+}
+
+InstructionId HaloAssembler::FirstElement() {
+  if (first_.valid()) return first_;
+  if (window_.base_dilation == 1) {
+    const InstructionId low = emitter_.Constant(-window_.low);
+    first_ = emitter_.Plus(emitter_.Times(tile_, step()), low);
+    return first_;
+  }
+  const int64_t lift = window_.low > 0 ? CeilOfRatio(window_.low, window_.base_dilation) : 0;
+  const InstructionId low = emitter_.Constant(lift * window_.base_dilation - window_.low);
+  const InstructionId lifted = emitter_.Plus(emitter_.Times(tile_, step()), low);
+  const InstructionId ratio = emitter_.Divide(lifted, window_.base_dilation);
+  first_ = emitter_.Plus(ratio, emitter_.Constant(-lift));
+  return first_;
+}
+
+InstructionId HaloAssembler::OwnWindow(InstructionId padded) {
+  if (plan_.same_start) {
+    const int64_t start = plan_.First(window_, some_device()) - some_device() * plan_.input_part - plan_.begin;
+    return Along(padded, start, start + plan_.width);
+  }
+  const InstructionId own = emitter_.Times(tile_, -plan_.input_part);
+  const InstructionId begin = emitter_.Constant(-plan_.begin);
+  const InstructionId start = emitter_.Plus(emitter_.Plus(FirstElement(), own), begin);
+  return SliceAt(padded, start, plan_.width);
+}
+
+InstructionId HaloAssembler::FillOutside(InstructionId array) {
+  const Shape shape = builder().shape_of(array);
+  const InstructionId index = emitter_.Iota(shape.dims(), dim_);
+  const InstructionId position = emitter_.Plus(index, emitter_.Splat(shape, FirstElement()));
+  const auto bound = [&](ComparisonDirection direction, int64_t value) {
+    return builder().MakeCompare(direction, position, emitter_.Splat(shape, emitter_.Constant(value)));
+  };
+  const InstructionId from = bound(ComparisonDirection::kGe, 0), to = bound(ComparisonDirection::kLt, window_.input);
+  const InstructionId inside = builder().Make(Opcode::kAnd, builder().shape_of(from), {from, to});
+  return emitter_.Select(inside, array, emitter_.Splat(shape, fill_));
+}
+
+InstructionId HaloAssembler::Dilate(InstructionId array) {
+  const Shape shape = builder().shape_of(array);
+  std::vector<int64_t> padding(ToSize(shape.rank() * 3), 0), sizes = ToVector(shape.dims());
+  padding[ToSize(dim_ * 3 + 2)] = window_.base_dilation - 1;
+  const int64_t spread = (sizes[ToSize(dim_)] - 1) * window_.base_dilation + 1;
+  const int64_t wanted = plan_.dilated_width + window_.base_dilation - 1;
+  padding[ToSize(dim_ * 3 + 1)] = std::max<int64_t>(wanted - spread, 0);
+  sizes[ToSize(dim_)] = std::max(spread, wanted);
+  array = builder().Make(Opcode::kPad, builder().shapes().Array(shape.element_type(), sizes), {array, fill_},
+                         {builder().List(Attr::kPadding, padding)});
+  if (plan_.same_hole) {
+    const int64_t hole = plan_.Hole(window_, some_device());
+    return Along(array, hole, hole + plan_.dilated_width);
+  }
+  const InstructionId before = emitter_.Times(FirstElement(), -window_.base_dilation);
+  const InstructionId low = emitter_.Constant(-window_.low);
+  const InstructionId hole = emitter_.Plus(emitter_.Plus(emitter_.Times(tile_, step()), low), before);
+  return SliceAt(array, hole, plan_.dilated_width);
+}
+
 }  // namespace
 
 void ComputationPartitioner::AddWindow(DividedOp* op, int64_t operand, int64_t dim, const HaloWindow& window) {
@@ -177,119 +341,7 @@ bool ComputationPartitioner::DivideConcatenate(Instruction i, DividedOp* op) {
 
 InstructionId ComputationPartitioner::Assemble(InstructionId part, int64_t dim, const HaloWindow& window,
                                                const Tiling& frame, const AxisList& axes, InstructionId fill) {
-  const int64_t tiles = SizeOf(axes);
-  const HaloPlan plan = PlanHalo(window, tiles);
-  const auto along = [&](InstructionId array, int64_t begin, int64_t end) {
-    std::vector<int64_t> limits = ToVector(builder().shape_of(array).dims()), starts(limits.size(), 0);
-    starts[ToSize(dim)] = begin;
-    limits[ToSize(dim)] = end;
-    return emitter_.Slice(array, starts, limits);
-  };
-  std::vector<InstructionId> pieces;
-  int64_t at = plan.fetch_begin;
-  const auto skip_to = [&](int64_t position) {
-    // Elements in between that no device needs.
-    if (position > at) {
-      std::vector<int64_t> gap = ToVector(builder().shape_of(part).dims());
-      gap[ToSize(dim)] = position - at;
-      const ElementType type = builder().shape_of(part).element_type();
-      pieces.push_back(emitter_.Splat(builder().shapes().Array(type, gap), emitter_.Scalar(type, 0)));
-    }
-    at = position;
-  };
-  for (const HaloPlan::Piece& piece : plan.pieces) {
-    skip_to(piece.hop * plan.input_part + piece.begin);
-    at += piece.end - piece.begin;
-    if (piece.hop == 0) {
-      pieces.push_back(along(part, piece.begin, piece.end));
-      continue;
-    }
-    std::vector<int64_t> source(piece.needed.size(), -1);
-    for (int64_t i = 0; i < tiles; ++i) {
-      if (piece.needed[ToSize(i)] && i + piece.hop >= 0 && i + piece.hop < tiles) source[ToSize(i)] = i + piece.hop;
-    }
-    pieces.push_back(emitter_.SliceFromTiles(part, dim, piece.begin, piece.end, frame, axes, source));
-  }
-  skip_to(plan.fetch_end);
-  InstructionId array = emitter_.Concatenate(pieces, dim);
-  const ElementType type = builder().shape_of(array).element_type();
-  if (!fill.valid()) fill = emitter_.Scalar(type, 0);
-  const auto pad = [&](InstructionId value, int64_t low, int64_t high) {
-    const auto rank = static_cast<size_t>(builder().shape_of(value).rank());
-    std::vector<int64_t> lows(rank, 0), highs(rank, 0);
-    lows[ToSize(dim)] = low;
-    highs[ToSize(dim)] = high;
-    return emitter_.Pad(value, fill, lows, highs);
-  };
-  array = pad(array, plan.fetch_begin - plan.begin, plan.end - plan.fetch_end);
-
-  const InstructionId tile = emitter_.TileNumber(frame, axes);
-  const int64_t step = plan.output_part * window.stride;
-  // first(i), rounded down.
-  InstructionId first;
-  const auto first_element = [&] {
-    if (first.valid()) return first;
-    if (window.base_dilation == 1) {
-      const InstructionId low = emitter_.Constant(-window.low);
-      first = emitter_.Plus(emitter_.Times(tile, step), low);
-      return first;
-    }
-    const int64_t lift = window.low > 0 ? CeilOfRatio(window.low, window.base_dilation) : 0;
-    const InstructionId low = emitter_.Constant(lift * window.base_dilation - window.low);
-    const InstructionId lifted = emitter_.Plus(emitter_.Times(tile, step), low);
-    const InstructionId ratio = emitter_.Divide(lifted, window.base_dilation);
-    first = emitter_.Plus(ratio, emitter_.Constant(-lift));
-    return first;
-  };
-  const auto slice_at = [&](InstructionId value, InstructionId start, int64_t size) {
-    std::vector<int64_t> sizes = ToVector(builder().shape_of(value).dims());
-    sizes[ToSize(dim)] = size;
-    std::vector<InstructionId> starts(sizes.size(), emitter_.Constant(0));
-    starts[ToSize(dim)] = start;
-    return emitter_.DynamicSlice(value, starts, sizes);
-  };
-  // A device whose results count.
-  const int64_t some = plan.output_part == 0 ? 0 : window.begin / plan.output_part;
-  if (plan.same_start) {
-    const int64_t start = plan.First(window, some) - some * plan.input_part - plan.begin;
-    array = along(array, start, start + plan.width);
-  } else {
-    const InstructionId own = emitter_.Times(tile, -plan.input_part);
-    const InstructionId begin = emitter_.Constant(-plan.begin);
-    const InstructionId start = emitter_.Plus(emitter_.Plus(first_element(), own), begin);
-    array = slice_at(array, start, plan.width);
-  }
-  if (plan.outside) {
-    // What does not exist has the padding value.
-    const Shape shape = builder().shape_of(array);
-    const InstructionId index = emitter_.Iota(shape.dims(), dim);
-    const InstructionId position = emitter_.Plus(index, emitter_.Splat(shape, first_element()));
-    const auto bound = [&](ComparisonDirection direction, int64_t value) {
-      return builder().MakeCompare(direction, position, emitter_.Splat(shape, emitter_.Constant(value)));
-    };
-    const InstructionId from = bound(ComparisonDirection::kGe, 0), to = bound(ComparisonDirection::kLt, window.input);
-    const InstructionId inside = builder().Make(Opcode::kAnd, builder().shape_of(from), {from, to});
-    array = emitter_.Select(inside, array, emitter_.Splat(shape, fill));
-  }
-  if (window.base_dilation == 1) return array;
-  // The positions of the dilated input.
-  const Shape shape = builder().shape_of(array);
-  std::vector<int64_t> padding(ToSize(shape.rank() * 3), 0), sizes = ToVector(shape.dims());
-  padding[ToSize(dim * 3 + 2)] = window.base_dilation - 1;
-  const int64_t spread = (sizes[ToSize(dim)] - 1) * window.base_dilation + 1;
-  const int64_t wanted = plan.dilated_width + window.base_dilation - 1;
-  padding[ToSize(dim * 3 + 1)] = std::max<int64_t>(wanted - spread, 0);
-  sizes[ToSize(dim)] = std::max(spread, wanted);
-  array = builder().Make(Opcode::kPad, builder().shapes().Array(type, sizes), {array, fill},
-                         {builder().List(Attr::kPadding, padding)});
-  if (plan.same_hole) {
-    const int64_t hole = plan.Hole(window, some);
-    return along(array, hole, hole + plan.dilated_width);
-  }
-  const InstructionId before = emitter_.Times(first_element(), -window.base_dilation);
-  const InstructionId low = emitter_.Constant(-window.low);
-  const InstructionId hole = emitter_.Plus(emitter_.Plus(emitter_.Times(tile, step), low), before);
-  return slice_at(array, hole, plan.dilated_width);
+  return HaloAssembler(&emitter_, dim, window, frame, axes, fill).Assemble(part);
 }
 
 InstructionId ComputationPartitioner::AssembleOperand(const LocalOp& op, int64_t operand, InstructionId fill) {

@@ -343,6 +343,96 @@ std::optional<View> PlainKernel(CompiledComputationBuilder& b) {
   return EmitDensified(b, b.leaves(kernel)[0], pair ? b.leaves(kernel)[1] : b.leaves(instruction.operand(2))[0], side);
 }
 
+// How features and images are divided into groups.
+struct ConvolutionGroups {
+  int64_t feature_groups = 1, batch_groups = 1;
+  int64_t images = 0, features = 0, output_features = 0;  // of all groups
+
+  int64_t count() const { return feature_groups * batch_groups; }
+  int64_t group_images() const { return images / batch_groups; }
+  int64_t group_features() const { return features / feature_groups; }
+  int64_t group_output_features() const { return output_features / count(); }
+};
+
+// Returns nullopt after an error report.
+std::optional<ConvolutionGroups> GroupsOf(CompiledComputationBuilder& b, const ConvolutionDims& dims, Shape input,
+                                          Shape kernel) {
+  ConvolutionGroups groups;
+  groups.feature_groups = b.instruction().int_attr(Attr::kFeatureGroupCount, 1);
+  groups.batch_groups = b.instruction().int_attr(Attr::kBatchGroupCount, 1);
+  groups.output_features = kernel.dim(dims.kernel_output_feature);
+  groups.images = input.dim(dims.input_batch);
+  groups.features = input.dim(dims.input_feature);
+  if (groups.feature_groups < 1 || groups.batch_groups < 1 || (groups.feature_groups > 1 && groups.batch_groups > 1) ||
+      groups.output_features % groups.count() != 0 || groups.features % groups.feature_groups != 0 ||
+      groups.images % groups.batch_groups != 0 || kernel.dim(dims.kernel_input_feature) != groups.group_features()) {
+    b.FailMismatch("group counts that divide the batch and features of the operands");
+    return std::nullopt;
+  }
+  return groups;
+}
+
+// Adds the spatial dimensions to the plan. Returns false after an error report.
+bool AddSpatialDimensions(CompiledComputationBuilder& b, const ConvolutionDims& dims, const View& input,
+                          const View& kernel, ConvolutionPlan* plan) {
+  const WindowView window = WindowView::Of(b.instruction());
+  const Dims input_strides = StridesOf(input);
+  const Dims kernel_strides = StridesOf(kernel);
+  for (int64_t d = 0; d < dims.spatial_rank(); ++d) {
+    WindowDimension axis;
+    if (window.rank() != 0) axis.window = window[d];
+    axis.input = input.shape.dim(dims.input_spatial[d]);
+    axis.output = b.shape().dim(dims.output_spatial[d]);
+    axis.Normalize();
+    if (!axis.Valid()) {
+      b.Fail("the window is too large");
+      return false;
+    }
+    if (axis.window.size != kernel.shape.dim(dims.kernel_spatial[d])) {
+      b.FailMismatch("a window of the spatial dimensions of the kernel");
+      return false;
+    }
+    const int64_t stride = kernel_strides[dims.kernel_spatial[d]];
+    if (axis.window.reversal && axis.window.size > 0) {
+      plan->kernel_offset += (axis.window.size - 1) * stride * BytesOf(kernel.type());
+      plan->kernel.contracting.Add(axis.window.size, -stride);
+    } else {
+      plan->kernel.contracting.Add(axis.window.size, stride);
+    }
+    plan->places *= axis.window.size;
+    plan->positions *= axis.output;
+    plan->input_strides.push_back(input_strides[dims.input_spatial[d]]);
+    plan->axes.push_back(axis);
+  }
+  return true;
+}
+
+// The product has dimensions group, image, positions, feature of the group. Returns it in the order of the result, with
+// the output feature split into group and feature.
+View InResultOrder(CompiledComputationBuilder& b, const ConvolutionDims& dims, View product) {
+  const Dims from = StridesOf(product);
+  const absl::Span<const int64_t> sizes = product.dims();
+  Dims split_dims, split_strides;
+  const auto add = [&](size_t d) {
+    split_dims.push_back(sizes[d]);
+    split_strides.push_back(from[d]);
+  };
+  for (int64_t d = 0; d < b.shape().rank(); ++d) {
+    if (d == dims.output_batch) {
+      add(1);
+    } else if (d == dims.output_feature) {
+      add(0);
+      add(sizes.size() - 1);
+    } else {
+      add(2 + static_cast<size_t>(std::find(dims.output_spatial.begin(), dims.output_spatial.end(), d) -
+                                  dims.output_spatial.begin()));
+    }
+  }
+  product.shape = b.program_shapes().Array(product.type(), split_dims);
+  product.strides = b.NewStrides(split_strides, split_dims);
+  return product;
+}
+
 }  // namespace
 
 void PrepareConvolution(CompiledComputationBuilder& b) {
@@ -363,70 +453,34 @@ void PrepareConvolution(CompiledComputationBuilder& b) {
   }
   if (!ConvertOperand(b, shape.element_type(), &input) || !ConvertOperand(b, shape.element_type(), &kernel)) return;
   kernel = b.MakeDense(kernel);
-  const int64_t spatial = dims.spatial_rank();
   if (!dims.ok() || !dims.IsPermutation() || dims.rank() != shape.rank() || input.shape.rank() != shape.rank() ||
-      kernel.shape.rank() != shape.rank() || !window.ok() || (window.rank() != spatial && window.rank() != 0)) {
+      kernel.shape.rank() != shape.rank() || !window.ok() ||
+      (window.rank() != dims.spatial_rank() && window.rank() != 0)) {
     b.FailMismatch("dimension labels and a window of the rank of the operands and the result");
     return;
   }
+  const std::optional<ConvolutionGroups> groups = GroupsOf(b, dims, input.shape, kernel.shape);
+  if (!groups) return;
   auto plan = std::make_unique<ConvolutionPlan>();
-  const int64_t feature_groups = instruction.int_attr(Attr::kFeatureGroupCount, 1);
-  const int64_t batch_groups = instruction.int_attr(Attr::kBatchGroupCount, 1);
-  const int64_t groups = feature_groups * batch_groups;
-  const int64_t output_features = kernel.shape.dim(dims.kernel_output_feature);
-  const int64_t images = input.shape.dim(dims.input_batch);
-  const int64_t features = input.shape.dim(dims.input_feature);
-  if (feature_groups < 1 || batch_groups < 1 || (feature_groups > 1 && batch_groups > 1) ||
-      output_features % groups != 0 || features % feature_groups != 0 || images % batch_groups != 0 ||
-      kernel.shape.dim(dims.kernel_input_feature) != features / feature_groups) {
-    b.FailMismatch("group counts that divide the batch and features of the operands");
-    return;
-  }
   const Dims input_strides = StridesOf(input);
   const Dims kernel_strides = StridesOf(kernel);
-  plan->features = features / feature_groups;
+  const int64_t images = groups->group_images(), output_features = groups->group_output_features();
+  plan->features = groups->group_features();
   plan->batch_stride = input_strides[dims.input_batch];
   plan->feature_stride = input_strides[dims.input_feature];
-  plan->group_stride =
-      feature_groups > 1 ? plan->features * plan->feature_stride : images / batch_groups * plan->batch_stride;
-  plan->kernel.batch.Add(groups, output_features / groups * kernel_strides[dims.kernel_output_feature]);
-  plan->kernel.free.Add(output_features / groups, kernel_strides[dims.kernel_output_feature]);
-  for (int64_t d = 0; d < spatial; ++d) {
-    WindowDimension axis;
-    if (window.rank() != 0) axis.window = window[d];
-    axis.input = input.shape.dim(dims.input_spatial[d]);
-    axis.output = shape.dim(dims.output_spatial[d]);
-    axis.Normalize();
-    if (!axis.Valid()) {
-      b.Fail("the window is too large");
-      return;
-    }
-    if (axis.window.size != kernel.shape.dim(dims.kernel_spatial[d])) {
-      b.FailMismatch("a window of the spatial dimensions of the kernel");
-      return;
-    }
-    const int64_t stride = kernel_strides[dims.kernel_spatial[d]];
-    if (axis.window.reversal && axis.window.size > 0) {
-      plan->kernel_offset += (axis.window.size - 1) * stride * BytesOf(kernel.type());
-      plan->kernel.contracting.Add(axis.window.size, -stride);
-    } else {
-      plan->kernel.contracting.Add(axis.window.size, stride);
-    }
-    plan->places *= axis.window.size;
-    plan->positions *= axis.output;
-    plan->input_strides.push_back(input_strides[dims.input_spatial[d]]);
-    plan->axes.push_back(axis);
-  }
+  plan->group_stride = groups->feature_groups > 1 ? plan->features * plan->feature_stride : images * plan->batch_stride;
+  plan->kernel.batch.Add(groups->count(), output_features * kernel_strides[dims.kernel_output_feature]);
+  plan->kernel.free.Add(output_features, kernel_strides[dims.kernel_output_feature]);
+  if (!AddSpatialDimensions(b, dims, input, kernel, plan.get())) return;
   plan->kernel.contracting.Add(plan->features, kernel_strides[dims.kernel_input_feature]);
   plan->result = SumType(shape.element_type());
   plan->kernel_type = kernel.type();
   plan->kernel_count = kernel.count();
-  plan->shape = {groups, images / batch_groups * plan->positions, output_features / groups,
-                 plan->places * plan->features};
+  plan->shape = {groups->count(), images * plan->positions, output_features, plan->places * plan->features};
   if (!plan->conversion.Init(input.type(), plan->result) ||
       !plan->kernel.conversion.Init(kernel.type(), plan->result) ||
       plan->shape.batch * plan->shape.m * plan->shape.n != shape.element_count() ||
-      shape.dim(dims.output_batch) != images / batch_groups || shape.dim(dims.output_feature) != output_features) {
+      shape.dim(dims.output_batch) != images || shape.dim(dims.output_feature) != groups->output_features) {
     b.FailMismatch("operands whose types convert to that of the result and whose sizes give its number of elements");
     return;
   }
@@ -435,40 +489,17 @@ void PrepareConvolution(CompiledComputationBuilder& b) {
     b.Emit(RunNothing, nullptr, operands);
     return;
   }
-  // The product has dimensions group, image, positions, feature of the group; the result is a view of it.
-  ShapeTable& shapes = b.program_shapes();
-  Dims product_dims = {groups, images / batch_groups};
+  Dims product_dims = {groups->count(), images};
   for (const WindowDimension& axis : plan->axes) product_dims.push_back(axis.output);
-  product_dims.push_back(output_features / groups);
-  const Shape product_shape = shapes.Array(plan->result, product_dims);
-  View view = b.EmitTo(RunConvolution, std::move(plan), operands, {&product_shape, 1})[0];
-  if (view.type() != shape.element_type()) {
-    const std::optional<View> saturated = EmitSaturation(b, view, shape.element_type());
+  product_dims.push_back(output_features);
+  const Shape product_shape = b.program_shapes().Array(plan->result, product_dims);
+  View product = b.EmitTo(RunConvolution, std::move(plan), operands, {&product_shape, 1})[0];
+  if (product.type() != shape.element_type()) {
+    const std::optional<View> saturated = EmitSaturation(b, product, shape.element_type());
     if (!saturated) return;
-    view = *saturated;
+    product = *saturated;
   }
-  const Dims from = StridesOf(view);
-  // In result order, with the output feature split into group and feature.
-  Dims split_dims, split_strides;
-  for (int64_t d = 0; d < shape.rank(); ++d) {
-    if (d == dims.output_batch) {
-      split_dims.push_back(product_dims[1]);
-      split_strides.push_back(from[1]);
-    } else if (d == dims.output_feature) {
-      split_dims.push_back(groups);
-      split_strides.push_back(from[0]);
-      split_dims.push_back(product_dims.back());
-      split_strides.push_back(from.back());
-    } else {
-      const int64_t s =
-          std::find(dims.output_spatial.begin(), dims.output_spatial.end(), d) - dims.output_spatial.begin();
-      split_dims.push_back(product_dims[2 + s]);
-      split_strides.push_back(from[2 + s]);
-    }
-  }
-  view.shape = shapes.Array(shape.element_type(), split_dims);
-  view.strides = b.NewStrides(split_strides, split_dims);
-  b.SetResult(ReshapeView(b, view, shape));
+  b.SetResult(ReshapeView(b, InResultOrder(b, dims, product), shape));
 }
 
 }  // namespace hlokit::interp

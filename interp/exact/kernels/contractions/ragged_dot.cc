@@ -281,64 +281,13 @@ void EmitGroupsByTerm(CompiledComputationBuilder& b, absl::Span<const View> view
           {shifted_batch[0], shifted_contracting[0], shifted_batch[1], shifted_contracting[1]});
 }
 
-}  // namespace
-
-void PrepareRaggedDot(CompiledComputationBuilder& b) {
-  if (!OperandPackingOf(b)) return;
-  const Instruction instruction = b.instruction();
-  const View views[] = {b.operand(0), b.operand(1), b.operand(2)};
-  const DotDims dims = DotDims::Of(instruction);
-  const absl::Span<const int64_t> ragged_dims = instruction.list_attr(Attr::kLhsRaggedDims);
-  const absl::Span<const int64_t> group_dims = instruction.list_attr(Attr::kRhsGroupDims);
-  const Shape lhs = views[0].shape;
-  const Shape rhs = views[1].shape;
-  const Shape sizes = views[2].shape;
-  if (ragged_dims.size() != 1 || ragged_dims[0] < 0 || ragged_dims[0] >= lhs.rank() || sizes.rank() < 1 ||
-      !IsInteger(sizes.element_type()) || dims.lhs_batch.size() != dims.rhs_batch.size() ||
-      dims.lhs_contracting.size() != dims.rhs_contracting.size()) {
-    b.FailMismatch("dimension numbers in range of the operands, one ragged dimension and integer group sizes");
-    return;
-  }
-  const int64_t ragged = ragged_dims[0];
-  if (absl::c_linear_search(dims.lhs_batch, ragged)) {
-    EmitRaggedBatch(b, views, dims, ragged);
-    return;
-  }
-  auto plan = std::make_unique<RaggedDotPlan>();
-  plan->contracting = absl::c_linear_search(dims.lhs_contracting, ragged);
-  plan->result = b.shape().element_type();
-  plan->result_count = b.shape().element_count();
-  plan->ragged_size = lhs.dim(ragged);
-  plan->groups = sizes.dim(sizes.rank() - 1);
-  plan->size_type = sizes.element_type();
-  const Dims lhs_strides = StridesOf(views[0]);
-  const Dims rhs_strides = StridesOf(views[1]);
-  const Dims size_strides = StridesOf(views[2]);
-  plan->size_stride = size_strides.back();
-  plan->ragged_lhs_stride = lhs_strides[ragged];
-
-  // Dimensions of operand 2 before the group dimension.
-  std::vector<int64_t> prefix(dims.lhs_batch.begin(), dims.lhs_batch.end());
-  if (!plan->contracting) {
-    for (int64_t d = 0; d < ragged; ++d) {
-      if (!absl::c_linear_search(dims.lhs_batch, d) && !absl::c_linear_search(dims.lhs_contracting, d))
-        prefix.push_back(d);
-    }
-  }
-  const bool sizes_by_problem = sizes.rank() != 1;
-  std::vector<int64_t> by_term = prefix;
-  for (int64_t d : dims.lhs_contracting) {
-    if (!plan->contracting || d == ragged) break;
-    by_term.push_back(d);
-  }
-  if (sizes_by_problem && sizes.rank() != static_cast<int64_t>(by_term.size()) + 1) {
-    b.FailMismatch("a group size for each of the dimensions of the same kind before the ragged one");
-    return;
-  }
-  if (sizes_by_problem && by_term.size() > prefix.size()) {
-    EmitGroupsByTerm(b, views, dims, ragged, by_term);
-    return;
-  }
+// Sets the dimensions of the products. `prefix`: the dimensions of the left operand on which the sizes of groups
+// depend, in order.
+void SetProducts(absl::Span<const View> views, const DotDims& dims, int64_t ragged,
+                 absl::Span<const int64_t> group_dims, absl::Span<const int64_t> prefix, RaggedDotPlan* plan) {
+  const Shape lhs = views[0].shape, rhs = views[1].shape;
+  const Dims lhs_strides = StridesOf(views[0]), rhs_strides = StridesOf(views[1]), size_strides = StridesOf(views[2]);
+  const bool sizes_by_problem = views[2].shape.rank() != 1;
   const auto add = [](DimGroup* group, int64_t size, int64_t stride) {
     group->sizes.push_back(size);
     group->strides.push_back(stride);
@@ -377,6 +326,64 @@ void PrepareRaggedDot(CompiledComputationBuilder& b) {
     add(&plan->rhs.free, rhs.dim(d), rhs_strides[d]);
     plan->n *= rhs.dim(d);
   }
+}
+
+}  // namespace
+
+void PrepareRaggedDot(CompiledComputationBuilder& b) {
+  if (!OperandPackingOf(b)) return;
+  const Instruction instruction = b.instruction();
+  const View views[] = {b.operand(0), b.operand(1), b.operand(2)};
+  const DotDims dims = DotDims::Of(instruction);
+  const absl::Span<const int64_t> ragged_dims = instruction.list_attr(Attr::kLhsRaggedDims);
+  const absl::Span<const int64_t> group_dims = instruction.list_attr(Attr::kRhsGroupDims);
+  const Shape lhs = views[0].shape;
+  const Shape rhs = views[1].shape;
+  const Shape sizes = views[2].shape;
+  if (ragged_dims.size() != 1 || ragged_dims[0] < 0 || ragged_dims[0] >= lhs.rank() || sizes.rank() < 1 ||
+      !IsInteger(sizes.element_type()) || dims.lhs_batch.size() != dims.rhs_batch.size() ||
+      dims.lhs_contracting.size() != dims.rhs_contracting.size()) {
+    b.FailMismatch("dimension numbers in range of the operands, one ragged dimension and integer group sizes");
+    return;
+  }
+  const int64_t ragged = ragged_dims[0];
+  if (absl::c_linear_search(dims.lhs_batch, ragged)) {
+    EmitRaggedBatch(b, views, dims, ragged);
+    return;
+  }
+  auto plan = std::make_unique<RaggedDotPlan>();
+  plan->contracting = absl::c_linear_search(dims.lhs_contracting, ragged);
+  plan->result = b.shape().element_type();
+  plan->result_count = b.shape().element_count();
+  plan->ragged_size = lhs.dim(ragged);
+  plan->groups = sizes.dim(sizes.rank() - 1);
+  plan->size_type = sizes.element_type();
+  plan->size_stride = StridesOf(views[2]).back();
+  plan->ragged_lhs_stride = StridesOf(views[0])[ragged];
+
+  // Dimensions of operand 2 before the group dimension.
+  std::vector<int64_t> prefix(dims.lhs_batch.begin(), dims.lhs_batch.end());
+  if (!plan->contracting) {
+    for (int64_t d = 0; d < ragged; ++d) {
+      if (!absl::c_linear_search(dims.lhs_batch, d) && !absl::c_linear_search(dims.lhs_contracting, d))
+        prefix.push_back(d);
+    }
+  }
+  const bool sizes_by_problem = sizes.rank() != 1;
+  std::vector<int64_t> by_term = prefix;
+  for (int64_t d : dims.lhs_contracting) {
+    if (!plan->contracting || d == ragged) break;
+    by_term.push_back(d);
+  }
+  if (sizes_by_problem && sizes.rank() != static_cast<int64_t>(by_term.size()) + 1) {
+    b.FailMismatch("a group size for each of the dimensions of the same kind before the ragged one");
+    return;
+  }
+  if (sizes_by_problem && by_term.size() > prefix.size()) {
+    EmitGroupsByTerm(b, views, dims, ragged, by_term);
+    return;
+  }
+  SetProducts(views, dims, ragged, group_dims, prefix, plan.get());
   const int64_t expected = plan->contracting ? plan->groups * plan->problems * plan->m * plan->n
                                              : plan->problems * plan->ragged_size * plan->m * plan->n;
   if (!plan->lhs.conversion.Init(lhs.element_type(), plan->result) ||

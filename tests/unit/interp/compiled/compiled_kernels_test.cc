@@ -28,7 +28,7 @@ namespace {
 class CompiledKernelsTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (Generator() == nullptr || ProductLibrary() == nullptr) GTEST_SKIP() << "a module of the engine is not built";
+    if (!Generator().ok() || !ProductLibrary().ok()) GTEST_SKIP() << "a module of the engine is not built";
   }
 };
 

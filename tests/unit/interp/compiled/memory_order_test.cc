@@ -18,7 +18,7 @@ namespace {
 class MemoryOrderTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (Generator() == nullptr) GTEST_SKIP() << "the module for LLVM is not built";
+    if (!Generator().ok()) GTEST_SKIP() << "the module for LLVM is not built";
   }
 };
 

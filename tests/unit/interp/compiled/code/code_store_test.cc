@@ -240,7 +240,7 @@ CodeStatistics RunModule(std::string* results) {
 }
 
 TEST_F(CodeStoreTest, CodeThatWasFreedIsLoadedNotCompiled) {
-  if (Generator() == nullptr) GTEST_SKIP() << "the code generator is not built";
+  if (!Generator().ok()) GTEST_SKIP() << "the code generator is not built";
   SetProcessCodeStore({directory_});
   std::string first, second;
   const CodeStatistics compiled = RunModule(&first);

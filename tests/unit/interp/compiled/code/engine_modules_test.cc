@@ -16,20 +16,19 @@ bool IsBuilt(const char* name) {
 }
 
 TEST(EngineModulesTest, WhatIsBuiltCanBeLoaded) {
-  std::string why;
   if (IsBuilt("libhlokit_llvm.so")) {
-    EXPECT_NE(Generator(&why), nullptr) << why;
+    EXPECT_TRUE(Generator().ok()) << Generator().status();
   }
   if (IsBuilt("libhlokit_onednn.so")) {
-    EXPECT_NE(ProductLibrary(&why), nullptr) << why;
+    EXPECT_TRUE(ProductLibrary().ok()) << ProductLibrary().status();
   }
   EXPECT_EQ(HasEngineModules(), IsBuilt("libhlokit_llvm.so") || IsBuilt("libhlokit_onednn.so"));
 }
 
 TEST(EngineModulesTest, AFileThatIsNoModuleIsRefusedWithTheReason) {
-  std::string why;
-  EXPECT_EQ(LoadModule("/proc/self/exe/no-such-file.so", "f", &why), nullptr);
-  EXPECT_NE(why.find("no-such-file.so"), std::string::npos) << why;
+  const absl::StatusOr<void*> address = LoadModule("/proc/self/exe/no-such-file.so", "f");
+  ASSERT_FALSE(address.ok());
+  EXPECT_NE(address.status().message().find("no-such-file.so"), std::string::npos) << address.status();
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ class AddressChecksTest : public testing::Test {
  protected:
   void SetUp() override {
     if (!kChecked) GTEST_SKIP() << "this build has no address sanitizer";
-    if (Generator() == nullptr) GTEST_SKIP() << "there is no libhlokit_llvm.so";
+    if (!Generator().ok()) GTEST_SKIP() << "there is no libhlokit_llvm.so";
   }
 
   // Runs out = in + in over `columns` elements of arrays that have `in_size` and `out_size` elements.
@@ -45,9 +45,9 @@ class AddressChecksTest : public testing::Test {
     sum.operands[0] = sum.operands[1] = 0;
     program.nodes = {input, sum};
     program.outputs = {1};
-    GeneratedCode code;
-    std::string error;
-    ASSERT_TRUE(Generator()->Generate(program, HostInstructionSet(), false, &code, &error)) << error;
+    const auto generated = (*Generator())->Generate(program, HostInstructionSet(), false);
+    ASSERT_TRUE(std::holds_alternative<GeneratedCode>(generated)) << std::get<GenerationError>(generated).message;
+    const GeneratedCode& code = std::get<GeneratedCode>(generated);
     EXPECT_TRUE(code.is_of_process);
     const std::unique_ptr<LoadedCode> loaded = LoadedCode::Load(code);
     ASSERT_NE(loaded, nullptr);

@@ -112,7 +112,7 @@ void ExpectNear(float actual, double exact, double ulps, const std::string& wher
 }
 
 TEST(LoopRowsTest, SoftmaxOfRowsOfAllSizes) {
-  if (Generator() == nullptr) GTEST_SKIP() << "this build has no LLVM";
+  if (!Generator().ok()) GTEST_SKIP() << "this build has no LLVM";
   for (const int64_t columns : kSizes) {
     for (const int64_t rows : kRows) {
       const std::vector<float> x = Samples(rows * columns);
@@ -134,7 +134,7 @@ TEST(LoopRowsTest, SoftmaxOfRowsOfAllSizes) {
 }
 
 TEST(LoopRowsTest, ValuesOfRowsAndElements) {
-  if (Generator() == nullptr) GTEST_SKIP() << "this build has no LLVM";
+  if (!Generator().ok()) GTEST_SKIP() << "this build has no LLVM";
   for (const int64_t columns : kSizes) {
     if (columns == 1) continue;  // the sum would cancel
     for (const int64_t rows : kRows) {
@@ -162,7 +162,7 @@ TEST(LoopRowsTest, ValuesOfRowsAndElements) {
 }
 
 TEST(LoopRowsTest, OneNanMakesItsRowNan) {
-  if (Generator() == nullptr) GTEST_SKIP() << "this build has no LLVM";
+  if (!Generator().ok()) GTEST_SKIP() << "this build has no LLVM";
   for (const int64_t columns : {5, 17, 128, 130, 300}) {
     // Every second row has one, each at another place.
     const int64_t rows = 2 * columns;

@@ -25,7 +25,7 @@ namespace {
 class LibraryStepTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (ProductLibrary() == nullptr) GTEST_SKIP() << "a module of the engine is not built";
+    if (!ProductLibrary().ok()) GTEST_SKIP() << "a module of the engine is not built";
   }
 
   // Runs the module on both engines, with several numbers of threads, and returns what became of the instructions.
