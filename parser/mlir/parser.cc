@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// Idea: one pass over the text. Operations and regions that are open are on stacks: after each token the innermost one
+// says how it goes on. The custom form of an operation is a row of operations.def, whose directives are run in order.
+// Invariant: what is closed is in the Module, whole: operands have values, which may be defined later, and a name that
+// never is defined is an error at its first use. After an error the text goes on at the next operation.
+// Cost: linear in the text. Types and attributes are interned nodes, each resolved once; tails of lines that repeat are
+// read once.
 #include "parser/mlir/parser.h"
 
 #include <algorithm>

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Idea: the program of one device is written beside the whole one, computation by computation, operands first; the old
+// computations are erased at the end. An operation is computed on the parts that its handler asks for (reshard_plan.h),
+// along the factors of its sharding rule where it has one, and otherwise whole on every device.
+// Invariant: of each leaf of a value that is written, `id` is this device's part by `tiling`. Elements beyond the whole
+// shape are padding that may hold anything: who would read them masks them first.
+// Cost: linear in the instructions that are written. A callee is written once for each combination of tilings of its
+// parameters and root with which it is called.
 #include "passes/sharding/partition/partitioner.h"
 
 #include <algorithm>
