@@ -16,8 +16,8 @@ namespace {
 
 class FastEngine : public Engine, public CodeInspection {
  public:
-  FastEngine(std::shared_ptr<CompiledKernels> kernels, std::unique_ptr<Evaluator> evaluator)
-      : kernels_(std::move(kernels)), evaluator_(std::move(evaluator)) {}
+  FastEngine(const Module& module, std::shared_ptr<CompiledKernels> kernels, std::unique_ptr<Evaluator> evaluator)
+      : module_(module), kernels_(std::move(kernels)), evaluator_(std::move(evaluator)) {}
 
   const std::vector<Shape>& argument_shapes() const override { return evaluator_->argument_shapes(); }
   const std::vector<Shape>& result_shapes() const override { return evaluator_->result_shapes(); }
@@ -30,16 +30,14 @@ class FastEngine : public Engine, public CodeInspection {
   const RunStatistics& statistics() const override { return evaluator_->statistics(); }
   const CodeInspection* code() const override { return this; }
 
-  std::string Explain() const override {
-    return compiled::Explain(evaluator_->program_module(), *kernels_, evaluator_->planned_memory());
-  }
+  std::string Explain() const override { return compiled::Explain(module_, *kernels_, evaluator_->planned_memory()); }
   std::string Plan() const override {
-    const std::vector<std::string> texts = KernelTexts(evaluator_->program_module(), *kernels_);
+    const std::vector<std::string> texts = KernelTexts(module_, *kernels_);
     return evaluator_->PlanText([&](InstructionId id) { return texts[id.value]; });
   }
   size_t loops() const override { return kernels_->loops().size(); }
   std::vector<Stage> StagesOfLoop(size_t loop) const override {
-    LoopTexts texts = TextsOf(evaluator_->program_module(), *kernels_, kernels_->loops()[loop]);
+    LoopTexts texts = TextsOf(module_, *kernels_, kernels_->loops()[loop]);
     return {{".hlo", std::move(texts.hlo)},
             {".loop", std::move(texts.program)},
             {".ll", std::move(texts.ir)},
@@ -51,6 +49,7 @@ class FastEngine : public Engine, public CodeInspection {
   }
 
  private:
+  const Module& module_;
   const std::shared_ptr<CompiledKernels> kernels_;
   const std::unique_ptr<Evaluator> evaluator_;
 };
@@ -85,7 +84,7 @@ std::unique_ptr<Engine> PrepareFastEngine(const Module& module, const EvaluatorO
   fast.kernels = kernels;
   std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(module, fast, sink);
   if (evaluator == nullptr) return nullptr;
-  return std::make_unique<FastEngine>(std::move(kernels), std::move(evaluator));
+  return std::make_unique<FastEngine>(module, std::move(kernels), std::move(evaluator));
 }
 
 std::string PassesForFastEngine(const Module& module, MixedPrecisionMode mode) {

@@ -17,7 +17,7 @@
 #include "interp/custom_calls/lu_decomposition.h"
 #include "interp/custom_calls/real_values.h"
 #include "ir/core/saturating.h"
-#include "passes/expanders/eigh_config.h"
+#include "ir/text/eigh_config.h"
 
 namespace hlokit::interp {
 namespace {

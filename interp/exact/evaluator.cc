@@ -5,7 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "interp/dynamic/sized_program.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/exact/builder/kernel_provider.h"
 #include "interp/exact/builder/program_builder.h"
@@ -14,11 +13,11 @@
 #include "interp/exact/devices/process_groups.h"
 #include "interp/exact/machine/current_step.h"
 #include "interp/exact/machine/run_context.h"
-#include "interp/exact/original_observer.h"
 #include "interp/processes/world.h"
 #include "interp/processor/thread_pool.h"
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/dynamic_shapes.h"
 #include "ir/types/element_memory.h"
 
 namespace hlokit::interp {
@@ -55,10 +54,6 @@ struct Evaluator::State {
   ThreadPool threads;
   ProcessGroups groups;
   BufferPool kept{0};  // memory between runs
-  // Of a program with dynamic dimensions: the static one that runs in its place, its observer, and its evaluator.
-  std::unique_ptr<SizedProgram> sized;
-  std::unique_ptr<OriginalObserver> observer;
-  std::unique_ptr<Evaluator> inner;
 
   State(const Module* m, const EvaluatorOptions& o) : module(m), options(o), threads(o.num_threads) {}
 };
@@ -95,8 +90,10 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
     sink->Error(DiagnosticKind::kUnsupported, {}, "the module has no entry computation");
     return nullptr;
   }
-  if (!SizedProgram::Make(module, sink, &evaluator->state_->sized)) return nullptr;
-  if (evaluator->state_->sized != nullptr) return evaluator->PrepareSized(sink) ? std::move(evaluator) : nullptr;
+  if (HasDynamicShapes(module)) {
+    sink->Error(DiagnosticKind::kUnsupported, {}, "a program with dynamic dimensions runs by PrepareEngine");
+    return nullptr;
+  }
   KernelProvider* const kernels = prepare.kernels;
   bool is_complete = false;
   while (!is_complete) {
@@ -115,39 +112,6 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
   AppendLeaves(entry.root().shape(), &evaluator->result_shapes_);
   if (!evaluator->CheckMemory(sink)) return nullptr;
   return evaluator;
-}
-
-bool Evaluator::PrepareSized(DiagnosticSink* sink) {
-  State& state = *state_;
-  if (state.options.world != nullptr) {
-    sink->Error(DiagnosticKind::kUnsupported, {}, "a program with dynamic dimensions runs in one process");
-    return false;
-  }
-  EvaluatorOptions options = state.options;
-  options.observation = WithoutGroups(std::move(options.observation));
-  if (options.observer != nullptr) {
-    state.observer = std::make_unique<OriginalObserver>(*state.module, state.sized->module(), options.observer);
-    options.observer = state.observer.get();
-  }
-  state.inner = Prepare(state.sized->module(), options, sink);
-  argument_shapes_ = state.sized->argument_shapes();
-  result_shapes_ = state.sized->result_shapes();
-  return state.inner != nullptr;
-}
-
-std::optional<std::vector<Literal>> Evaluator::RunSized(absl::Span<const Literal* const> arguments,
-                                                        DiagnosticSink* sink, DonatedArguments* donation) {
-  const absl::StatusOr<std::vector<Literal>> sized =
-      state_->sized->Arguments(arguments, state_->options.limits.max_bytes);
-  if (!sized.ok()) {
-    sink->Error(DiagnosticKind::kEvaluation, {}, std::string(sized.status().message()));
-    return std::nullopt;
-  }
-  std::optional<std::vector<Literal>> results = state_->inner->Run(*sized, sink);
-  statistics_ = state_->inner->statistics();
-  if (!results) return std::nullopt;
-  if (donation != nullptr) donation->aliased_argument.assign(results->size(), -1);
-  return state_->sized->Results(*std::move(results));
 }
 
 // Reports an error if every run takes more than the limit.
@@ -176,13 +140,8 @@ bool Evaluator::CheckMemory(DiagnosticSink* sink) const {
 }
 
 PlannedMemory Evaluator::planned_memory() const {
-  if (state_->inner != nullptr) return state_->inner->planned_memory();
   const MemoryPlan& plan = state_->program->entry->memory;
   return {plan.live_bytes, plan.planned_bytes};
-}
-
-const Module& Evaluator::program_module() const {
-  return state_->sized != nullptr ? state_->sized->module() : *state_->module;
 }
 
 DeviceRange Evaluator::devices() const {
@@ -194,7 +153,7 @@ DeviceRange Evaluator::devices() const {
 }
 
 std::string Evaluator::PlanText(const std::function<std::string(InstructionId)>& describe) const {
-  return state_->inner != nullptr ? state_->inner->PlanText(describe) : ProgramText(*state_->program, describe);
+  return ProgramText(*state_->program, describe);
 }
 
 // Returns the results as literals. A result that was computed in a literal is that; one in the memory of a donated
@@ -278,7 +237,6 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
         StrCat("expected ", each, " arguments (leaves) for each of ", devices, " devices, found ", arguments.size()));
     return std::nullopt;
   }
-  if (state.inner != nullptr) return RunSized(arguments, sink, donation);
   int64_t argument_bytes = 0;
   for (const Literal* argument : arguments) argument_bytes += static_cast<int64_t>(argument->size_bytes());
   RunContext context(state.options.limits, argument_bytes, &state.threads, state.options.cancel);

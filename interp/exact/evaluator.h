@@ -29,8 +29,8 @@ namespace hlokit::interp {
 
 class Evaluator : public Engine {
  public:
-  // Prepares a module. Returns null if it cannot be evaluated, or every run would take more than the limit of memory,
-  // with errors in the sink. The module should be verified.
+  // Prepares a module without dynamic dimensions. Returns null if it cannot be evaluated, or every run would take more
+  // than the limit of memory, with errors in the sink. The module should be verified.
   static std::unique_ptr<Evaluator> Prepare(const Module& module, const EvaluatorOptions& options,
                                             DiagnosticSink* sink);
   ~Evaluator() override;
@@ -45,8 +45,6 @@ class Evaluator : public Engine {
 
   PlannedMemory planned_memory() const;
 
-  // The module that runs: of one with dynamic dimensions the static one in its place, whose instructions kernels have.
-  const Module& program_module() const;
   // Returns the steps of the program as text (program_text.h), with what `describe` says of an instruction's kernel.
   std::string PlanText(const std::function<std::string(InstructionId)>& describe) const;
 
@@ -54,10 +52,6 @@ class Evaluator : public Engine {
   struct State;
   Evaluator();
   bool CheckMemory(DiagnosticSink* sink) const;
-  // For programs with dynamic dimensions.
-  bool PrepareSized(DiagnosticSink* sink);
-  std::optional<std::vector<Literal>> RunSized(absl::Span<const Literal* const> arguments, DiagnosticSink* sink,
-                                               DonatedArguments* donation);
   std::vector<Literal> TakeResults(DeviceScheduler& set, DonatedArguments* donation);
 
   std::unique_ptr<State> state_;

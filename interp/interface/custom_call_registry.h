@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions that custom calls run, by target.
 //
-//   registry.Register("add_one", [](absl::Span<const CustomCallOperand> operands,
-//                                   absl::Span<const CustomCallResult> results, std::string_view) {
-//     ...
-//     return absl::OkStatus();
-//   });
+//   registry.Register("add_one", function);
 //   options.custom_calls = &registry;
 #ifndef HLOKIT_INTERP_INTERFACE_CUSTOM_CALL_REGISTRY_H_
 #define HLOKIT_INTERP_INTERFACE_CUSTOM_CALL_REGISTRY_H_

@@ -2,6 +2,7 @@
 #include "interp/program/engine_table.h"
 
 #include "interp/compiled/fast_engine.h"
+#include "interp/dynamic/sized_engine.h"
 #include "interp/exact/evaluator.h"
 #include "interp/reference/evaluator.h"
 #include "ir/core/str_cat.h"
@@ -88,7 +89,7 @@ std::string UnknownEngineMessage(std::string_view name) {
 
 std::unique_ptr<Engine> PrepareEngine(EngineKind kind, const Module& module, const EvaluatorOptions& options,
                                       DiagnosticSink* sink) {
-  return RowOf(kind).prepare(module, options, sink);
+  return PrepareSized(RowOf(kind).prepare, module, options, sink);
 }
 
 }  // namespace hlokit::interp

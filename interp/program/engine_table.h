@@ -25,7 +25,7 @@ struct EngineRow {
   EngineKind kind;
   std::string_view name;     // in flags and options
   std::string_view summary;  // one clause, for help
-  // Prepares a module, which should be verified. Returns null after an error.
+  // Prepares a module of static shapes, which should be verified. Returns null after an error.
   std::unique_ptr<Engine> (*prepare)(const Module& module, const EvaluatorOptions& options, DiagnosticSink* sink);
   // Returns the passes that a program goes through before the engine runs it; "": none. Null: none for any program.
   std::string (*passes)(const Module& module, MixedPrecisionMode mode);
@@ -47,7 +47,8 @@ std::vector<std::string> EngineNames();
 // Returns `engine: "NAME" is none of exact, fast and reference`, an error of an option `engine`.
 std::string UnknownEngineMessage(std::string_view name);
 
-// Prepares a module as it is: verified, partitioned and after its passes. Returns null after an error.
+// Prepares a module as it is: verified, partitioned and after its passes. Dynamic dimensions are those of
+// sized_engine.h. Returns null after an error.
 std::unique_ptr<Engine> PrepareEngine(EngineKind kind, const Module& module, const EvaluatorOptions& options,
                                       DiagnosticSink* sink);
 

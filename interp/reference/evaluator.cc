@@ -9,6 +9,7 @@
 
 #include "interp/reference/virtual_machine.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/dynamic_shapes.h"
 
 namespace hlokit::reference {
 namespace {
@@ -165,24 +166,7 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const interp
     for (Shape leaf : LeafShapes(entry.parameter(i).shape())) evaluator->argument_shapes_.push_back(leaf);
   }
   evaluator->result_shapes_ = LeafShapes(entry.root().shape());
-  PreparedProgram& program = *evaluator->program_;
-  if (!interp::SizedProgram::Make(module, sink, &program.sized)) return nullptr;
-  if (program.sized == nullptr) return evaluator;
-  program.inner = Prepare(program.sized->module(), options, sink);
-  return program.inner != nullptr ? std::move(evaluator) : nullptr;
-}
-
-std::optional<std::vector<Literal>> Evaluator::RunSized(absl::Span<const Literal* const> arguments,
-                                                        DiagnosticSink* sink) {
-  const absl::StatusOr<std::vector<Literal>> sized = program_->sized->Arguments(arguments, options_.limits.max_bytes);
-  if (!sized.ok()) {
-    sink->Error(DiagnosticKind::kEvaluation, {}, std::string(sized.status().message()));
-    return std::nullopt;
-  }
-  std::optional<std::vector<Literal>> results = program_->inner->Run(*sized, sink);
-  statistics_ = program_->inner->statistics();
-  if (!results) return std::nullopt;
-  return program_->sized->Results(*std::move(results));
+  return evaluator;
 }
 
 std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Literal* const> arguments,
@@ -201,7 +185,10 @@ std::optional<std::vector<Literal>> Evaluator::RunDevices(absl::Span<const Liter
                        arguments.size(), " are given"));
     return std::nullopt;
   }
-  if (program_->inner != nullptr) return RunSized(arguments, sink);
+  if (HasDynamicShapes(*program_->module)) {
+    sink->Error(DiagnosticKind::kUnsupported, {}, "a program with dynamic dimensions runs by PrepareEngine");
+    return std::nullopt;
+  }
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (SameShape(arguments[i]->shape(), argument_shapes_[i % each], /*ignore_layout=*/true)) continue;
     sink->Error(DiagnosticKind::kEvaluation, {},

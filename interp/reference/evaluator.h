@@ -27,8 +27,9 @@ struct PreparedProgram;
 
 class Evaluator : public interp::Engine {
  public:
-  // Prepares a module. Returns null if it cannot be evaluated, with errors in the sink. The module should be verified
-  // and must outlive the evaluator unchanged. Ignores `options.num_threads`.
+  // Prepares a module; one with dynamic dimensions only for EvaluateOne. Returns null if it cannot be evaluated, with
+  // errors in the sink. The module should be verified and must outlive the evaluator unchanged. Ignores
+  // `options.num_threads`.
   static std::unique_ptr<Evaluator> Prepare(const Module& module, const interp::EvaluatorOptions& options,
                                             DiagnosticSink* sink);
   ~Evaluator() override;
@@ -54,8 +55,6 @@ class Evaluator : public interp::Engine {
 
  private:
   Evaluator();
-  // For programs with dynamic dimensions.
-  std::optional<std::vector<Literal>> RunSized(absl::Span<const Literal* const> arguments, DiagnosticSink* sink);
   std::optional<std::vector<Literal>> RunDevices(absl::Span<const Literal* const> arguments, DiagnosticSink* sink);
 
   interp::EvaluatorOptions options_;

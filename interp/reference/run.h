@@ -15,7 +15,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "interp/dynamic/sized_program.h"
 #include "interp/interface/evaluator_options.h"
 #include "interp/reference/value.h"
 #include "ir/core/diagnostic.h"
@@ -36,8 +35,6 @@ struct Schedule {
   bool Takes(const SlotValue& leaves) const;
 };
 
-class Evaluator;
-
 struct PreparedProgram {
   const Module* module = nullptr;
   absl::flat_hash_map<uint32_t, Schedule> schedules;   // by computation id
@@ -47,9 +44,6 @@ struct PreparedProgram {
   absl::flat_hash_set<uint32_t> mixed;                 // mixed-precision instructions
   absl::flat_hash_map<const ShapeRecord*, std::vector<size_t>> element_begins;  // of tuples: first leaf of each element
   AsyncStarts async_starts;
-  // Of a program with dynamic dimensions: the static one that runs in its place.
-  std::unique_ptr<interp::SizedProgram> sized;
-  std::unique_ptr<Evaluator> inner;
 
   // Returns the range of leaves of element `index` in a value of `tuple`.
   std::pair<size_t, size_t> ElementLeaves(Shape tuple, int64_t index);

@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "ir/text/eigh_config.h"
 #include "passes/expanders/array_builder.h"
-#include "passes/expanders/eigh_config.h"
 #include "passes/expanders/expanders.h"
 #include "passes/expanders/loop_builder.h"
 

@@ -28,6 +28,11 @@ STATEMENT = re.compile(r"; *(//.*)?$")
 CONTEXT = {
     "interp/compiled/compiled_kernels.h": ("hlokit::interp", "const Module& module, DiagnosticSink sink"),
     "interp/exact/evaluator.h": ("hlokit::interp", "const Module& module, absl::Span<const Literal> arguments"),
+    "interp/interface/custom_call_registry.h": (
+        "hlokit::interp", "CustomCallRegistry& registry, EvaluatorOptions& options, CustomCallFunction function"),
+    "interp/program/compile.h": (
+        "hlokit::interp", "const Module& module, const CompileOptions& compile, const EvaluatorOptions& options, "
+        "absl::Span<const Literal> arguments, DiagnosticSink sink"),
     "interp/reference/evaluator.h": (
         "hlokit", "const Module& module, const interp::EvaluatorOptions& options, "
         "absl::Span<const Literal> arguments, DiagnosticSink sink"),

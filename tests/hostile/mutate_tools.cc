@@ -18,9 +18,8 @@
 #include <vector>
 
 #include "check/arguments/argument_generator.h"
-#include "interp/exact/evaluator.h"
 #include "interp/exact/instruction_evaluator.h"
-#include "interp/reference/evaluator.h"
+#include "interp/program/engine_table.h"
 #include "io/files/read_file.h"
 #include "ir/core/json_writer.h"
 #include "ir/core/text_writer.h"
@@ -90,7 +89,7 @@ void Inspect(const Module& module) {
   FirstUnpartitioned(module);
 }
 
-template <typename Engine>
+template <interp::EngineKind kKind>
 bool Evaluate(const Module& module) {
   interp::EvaluatorOptions options;
   options.fill_elided = FillKind::kRandom;
@@ -99,7 +98,7 @@ bool Evaluate(const Module& module) {
   options.limits.max_seconds = 0.2;
   options.num_threads = 1;
   DiagnosticSink sink;
-  const auto engine = Engine::Prepare(module, options, &sink);
+  const auto engine = interp::PrepareEngine(kKind, module, options, &sink);
   if (engine == nullptr) return false;
   const interp::GeneratorOptions limits = {.num_threads = 1, .max_bytes = options.limits.max_bytes, .poll = {}};
   const auto arguments = interp::MakeFakeArguments(engine->argument_shapes(), 1, limits);
@@ -140,8 +139,8 @@ void Try(const std::string& text, Counts* counts) {
     return;
   }
   ++counts->valid;
-  counts->ran += Evaluate<interp::Evaluator>(*module) ? 1 : 0;
-  Evaluate<reference::Evaluator>(*module);
+  counts->ran += Evaluate<interp::EngineKind::kExact>(*module) ? 1 : 0;
+  Evaluate<interp::EngineKind::kReference>(*module);
   counts->compiled += Compile(*module, "default") && Compile(*module, "tpu") ? 1 : 0;
 }
 

@@ -18,7 +18,7 @@
 #include <sstream>
 #include <thread>
 
-#include "interp/exact/evaluator.h"
+#include "interp/program/engine_table.h"
 #include "io/arrays/arguments.h"
 #include "ir/core/text_writer.h"
 #include "ir/graph/literal_fill.h"
@@ -206,7 +206,8 @@ int Run(const Flags& flags) {
   options.limits.max_bytes = kMaxBytes;
   options.num_replicas = replicas;
   options.num_partitions = partitions;
-  const std::unique_ptr<interp::Evaluator> evaluator = interp::Evaluator::Prepare(*module, options, &sink);
+  const std::unique_ptr<interp::Engine> evaluator =
+      interp::PrepareEngine(interp::EngineKind::kExact, *module, options, &sink);
   if (evaluator == nullptr) return LeftOut(RenderText(sink, *source));
   const size_t parameters = evaluator->argument_shapes().size();
   int64_t bytes = 0;

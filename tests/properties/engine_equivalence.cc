@@ -27,7 +27,7 @@
 #include "check/comparison/engine_ulps.h"
 #include "check/comparison/value_comparison.h"
 #include "check/isolation/instruction_runner.h"
-#include "interp/exact/evaluator.h"
+#include "interp/program/engine_table.h"
 #include "interp/reference/evaluator.h"
 #include "io/arrays/arguments.h"
 #include "ir/core/first_error.h"
@@ -156,8 +156,8 @@ class EquivalenceTest {
     options.limits.max_bytes = int64_t{1} << 30;
     options.limits.max_seconds = kMaxSeconds;
     DiagnosticSink exact_sink, plain_sink;
-    const auto exact = interp::Evaluator::Prepare(*module, options, &exact_sink);
-    const auto plain = reference::Evaluator::Prepare(*module, options, &plain_sink);
+    const auto exact = interp::PrepareEngine(interp::EngineKind::kExact, *module, options, &exact_sink);
+    const auto plain = interp::PrepareEngine(interp::EngineKind::kReference, *module, options, &plain_sink);
     std::optional<std::vector<Literal>> exact_results, plain_results;
     std::vector<Literal> values;
     const std::vector<Shape>* shapes = exact != nullptr ? &exact->argument_shapes() : nullptr;
@@ -200,11 +200,14 @@ class EquivalenceTest {
       ++tally->same_bits;
       return;
     }
-    LocalCheck local(*module, plain.get());
+    DiagnosticSink single_sink;
+    const auto single = reference::Evaluator::Prepare(*module, options, &single_sink);
+    LocalCheck local(*module, single.get());
     options.observer = &local;
     options.observation = local.observation;
     DiagnosticSink again_sink;
-    if (const auto again = interp::Evaluator::Prepare(*module, options, &again_sink)) again->Run(values, &again_sink);
+    if (const auto again = interp::PrepareEngine(interp::EngineKind::kExact, *module, options, &again_sink))
+      again->Run(values, &again_sink);
     if (!local.difference().empty()) return Differ(name, local.difference(), tally);
     if (local.within_ulps()) {
       ++tally->within_ulps;

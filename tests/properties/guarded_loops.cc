@@ -33,7 +33,7 @@
 #include "interp/compiled/code/code_cache.h"
 #include "interp/compiled/code/engine_modules.h"
 #include "interp/compiled/compiled_kernels.h"
-#include "interp/exact/evaluator.h"
+#include "interp/program/engine_table.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
 #include "ir/types/float_types.h"
@@ -331,7 +331,7 @@ class GuardedLoopsTest {
     const auto kernels =
         std::make_shared<CompiledKernels>(interp::ObservationRequest(), interp::AllLoops(GroupOptions().max_members));
     options.kernels = kernels;
-    const auto evaluator = interp::Evaluator::Prepare(*module, options, &sink);
+    const auto evaluator = interp::PrepareEngine(interp::EngineKind::kExact, *module, options, &sink);
     if (evaluator == nullptr) return;
     running = StrCat("the module of --random=1 --seed=", seed, "\n");
     for (const Edge edge : {Edge::kBegin, Edge::kEnd}) {

@@ -9,8 +9,7 @@
 
 #include "check/arguments/argument_generator.h"
 #include "check/equivalence/equivalence_check.h"
-#include "interp/exact/evaluator.h"
-#include "interp/reference/evaluator.h"
+#include "interp/program/engine_table.h"
 #include "ir/core/first_error.h"
 #include "ir/core/str_cat.h"
 #include "ir/sharding/collective_groups.h"
@@ -64,7 +63,7 @@ Devices DevicesOf(const Module& module) {
 }
 
 // Runs a module on one of the engines.
-template <typename Evaluator>
+template <interp::EngineKind kKind>
 Results Run(const Module& module, const Devices& devices, const std::vector<Literal>& arguments, std::string* error) {
   random_test::AnyHost host;
   interp::EvaluatorOptions options;
@@ -77,7 +76,7 @@ Results Run(const Module& module, const Devices& devices, const std::vector<Lite
   options.limits.max_steps = kMaxSteps;
   options.limits.max_bytes = int64_t{1} << 30;
   DiagnosticSink sink;
-  const auto evaluator = Evaluator::Prepare(module, options, &sink);
+  const auto evaluator = interp::PrepareEngine(kKind, module, options, &sink);
   Results results;
   if (evaluator != nullptr) results = evaluator->Run(arguments, &sink);
   if (!results) *error = FirstErrorOf(sink);
@@ -98,7 +97,7 @@ std::vector<Literal> Arguments(const Module& module, const Devices& devices, uin
 }  // namespace
 
 Results RunReference(const Module& module, const std::vector<Literal>& arguments, std::string* error) {
-  return Run<reference::Evaluator>(module, Devices(), arguments, error);
+  return Run<interp::EngineKind::kReference>(module, Devices(), arguments, error);
 }
 
 ValueComparison CompareValuesOf(const Module& before, const Module& after, const PassInfo& pass) {
@@ -111,7 +110,7 @@ ValueComparison CompareValuesOf(const Module& before, const Module& after, const
     return comparison;
   }
   comparison.by_reference = work <= kMaxReferenceWork;
-  const auto run = comparison.by_reference ? Run<reference::Evaluator> : Run<interp::Evaluator>;
+  const auto run = comparison.by_reference ? Run<interp::EngineKind::kReference> : Run<interp::EngineKind::kExact>;
   const std::vector<uint8_t> redefined =
       pass.redefines.empty() ? std::vector<uint8_t>() : DependentResults(before, pass.redefines);
   // Programs that run long get one set of arguments.

@@ -30,8 +30,8 @@
 
 #include "check/arguments/argument_generator.h"
 #include "check/equivalence/equivalence_check.h"
-#include "interp/exact/evaluator.h"
 #include "interp/exact/instruction_evaluator.h"
+#include "interp/program/engine_table.h"
 #include "io/files/read_file.h"
 #include "ir/core/str_cat.h"
 #include "ir/digest/fingerprint.h"
@@ -147,7 +147,7 @@ class Checker {
     options.limits.max_bytes = int64_t{1} << 30;
     options.num_threads = 1;
     DiagnosticSink sink;
-    const auto evaluator = interp::Evaluator::Prepare(module, options, &sink);
+    const auto evaluator = interp::PrepareEngine(interp::EngineKind::kExact, module, options, &sink);
     if (evaluator == nullptr) return std::nullopt;
     const interp::GeneratorOptions limits = {.num_threads = 1, .max_bytes = options.limits.max_bytes, .poll = {}};
     const auto arguments = interp::MakeFakeArguments(evaluator->argument_shapes(), flags_.seed, limits);

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "check/arguments/argument_generator.h"
-#include "interp/exact/evaluator.h"
+#include "interp/program/engine_table.h"
 #include "io/arrays/arguments.h"
 #include "ir/core/first_error.h"
 #include "ir/core/source_buffer.h"
@@ -44,7 +44,8 @@ std::optional<std::vector<Literal>> Evaluate(const Module& module, const RoundTr
   evaluator_options.host_io = &host;
   evaluator_options.num_threads = threads;
   evaluator_options.limits.max_bytes = int64_t{4} << 30;
-  const std::unique_ptr<interp::Evaluator> evaluator = interp::Evaluator::Prepare(module, evaluator_options, &sink);
+  const std::unique_ptr<interp::Engine> evaluator =
+      interp::PrepareEngine(interp::EngineKind::kExact, module, evaluator_options, &sink);
   std::optional<std::vector<Literal>> results;
   if (evaluator != nullptr) {
     std::optional<std::vector<Literal>> arguments;

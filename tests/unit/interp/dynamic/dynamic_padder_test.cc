@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "check/arguments/argument_generator.h"
-#include "interp/exact/evaluator.h"
 #include "interp/exact/instruction_evaluator.h"
+#include "interp/program/engine_table.h"
 #include "ir/verify/verifier.h"
 #include "passes/core/pipeline.h"
 #include "tests/unit/interp/dynamic/dynamic_programs.h"
@@ -22,7 +22,7 @@ namespace {
 
 std::vector<Literal> Evaluate(const Module& module, int64_t n) {
   DiagnosticSink sink;
-  const std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(module, EvaluatorOptions(), &sink);
+  const std::unique_ptr<Engine> evaluator = PrepareEngine(EngineKind::kExact, module, EvaluatorOptions(), &sink);
   if (evaluator == nullptr) {
     ADD_FAILURE() << "cannot be prepared";
     return {};

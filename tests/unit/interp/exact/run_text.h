@@ -15,8 +15,7 @@
 
 #include "check/arguments/argument_generator.h"
 #include "check/comparison/value_comparison.h"
-#include "interp/exact/evaluator.h"
-#include "interp/reference/evaluator.h"
+#include "interp/program/engine_table.h"
 #include "io/arrays/arguments.h"
 #include "ir/core/diagnostic.h"
 #include "ir/core/source_buffer.h"
@@ -39,7 +38,7 @@ inline void ExpectPlainAgrees(const Module& module, EvaluatorOptions options, co
                               const std::optional<std::vector<Literal>>& results) {
   options.limits.max_seconds = std::min(options.limits.max_seconds, 0.2);
   DiagnosticSink sink;
-  const auto plain = reference::Evaluator::Prepare(module, options, &sink);
+  const auto plain = PrepareEngine(EngineKind::kReference, module, options, &sink);
   std::optional<std::vector<Literal>> expected;
   if (plain != nullptr) expected = plain->Run(arguments, &sink);
   std::string error;
@@ -72,7 +71,7 @@ inline TextRun RunText(std::string_view text, std::string_view arguments = "", E
   if (failed()) return run;
   VerifyModule(*module, VerifierOptions(), &sink);
   if (failed()) return run;
-  const std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(*module, options, &sink);
+  const std::unique_ptr<Engine> evaluator = PrepareEngine(EngineKind::kExact, *module, options, &sink);
   if (failed()) return run;
   std::vector<Shape> shapes;
   for (int64_t d = 0; d < evaluator->num_devices(); ++d) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "interp/exact/evaluator.h"
 #include "interp/exact/program/view.h"
 #include "ir/core/str_cat.h"
 #include "tests/unit/interp/exact/run_text.h"

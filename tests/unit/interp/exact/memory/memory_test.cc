@@ -11,6 +11,7 @@
 
 #include "interp/exact/builder/block_placement.h"
 #include "interp/exact/builder/kernel_provider.h"
+#include "interp/exact/evaluator.h"
 #include "interp/exact/memory/buffer_pool.h"
 #include "interp/exact/memory/memory_arena.h"
 #include "ir/core/str_cat.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/exact/original_observer.h"
+#include "interp/dynamic/original_observer.h"
 
 #include <utility>
 

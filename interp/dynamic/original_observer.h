@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shows an observer of a program the run of the same program with other instructions among its own (SizedProgram).
-#ifndef HLOKIT_INTERP_EXACT_ORIGINAL_OBSERVER_H_
-#define HLOKIT_INTERP_EXACT_ORIGINAL_OBSERVER_H_
+#ifndef HLOKIT_INTERP_DYNAMIC_ORIGINAL_OBSERVER_H_
+#define HLOKIT_INTERP_DYNAMIC_ORIGINAL_OBSERVER_H_
 
 #include <cstdint>
 
@@ -44,4 +44,4 @@ class OriginalObserver : public ExecutionObserver {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_ORIGINAL_OBSERVER_H_
+#endif  // HLOKIT_INTERP_DYNAMIC_ORIGINAL_OBSERVER_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backend_config of XLA's custom-call Eigh: "LOWER,SORT,SWEEPS,TOLERANCE", for example "1,1,100,1e-6".
-#ifndef HLOKIT_PASSES_EXPANDERS_EIGH_CONFIG_H_
-#define HLOKIT_PASSES_EXPANDERS_EIGH_CONFIG_H_
+#ifndef HLOKIT_IR_TEXT_EIGH_CONFIG_H_
+#define HLOKIT_IR_TEXT_EIGH_CONFIG_H_
 
 #include <charconv>
 #include <cstdint>
@@ -40,4 +40,4 @@ inline std::optional<EighConfig> ParseEighConfig(std::string_view text) {
 
 }  // namespace hlokit
 
-#endif  // HLOKIT_PASSES_EXPANDERS_EIGH_CONFIG_H_
+#endif  // HLOKIT_IR_TEXT_EIGH_CONFIG_H_
