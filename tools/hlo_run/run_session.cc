@@ -12,8 +12,10 @@
 #include "ir/sharding/unpartitioned.h"
 #include "tools/cli/crash/crash_report.h"
 #include "tools/cli/flags/engine_flags.h"
+#include "tools/cli/output_file.h"
 #include "tools/hlo_run/bisection.h"
 #include "tools/hlo_run/isolation.h"
+#include "tools/hlo_run/snapshot.h"
 #include "tools/hlo_run/sweep.h"
 #include "tools/hlo_run/values.h"
 
@@ -179,7 +181,7 @@ bool RunSession::ChooseRunOptions() {
     return false;
   }
   if (!HasArguments() && snapshot_ == nullptr && !OpenSnapshot(program_->part, &diagnostics_, &snapshot_)) return false;
-  if (snapshot_ != nullptr && !flags_.devices_given()) ChooseDevices(*snapshot_, module, &flags_.options);
+  if (snapshot_ != nullptr && !flags_.devices_given()) interp::ChooseDevices(*snapshot_, module, &flags_.options);
   if (processes_ != nullptr) {
     const std::string why =
         ChooseDevicesOfProcesses(module, processes_->size(), flags_.devices_given(), &flags_.options);
@@ -250,10 +252,13 @@ std::optional<interp::ShardedArrays> RunSession::PartsInSnapshot() const {
 bool RunSession::ReadArguments() {
   if (snapshot_ != nullptr) {
     const std::optional<interp::ShardedArrays> parts = PartsInSnapshot();
-    if (!ReadRecordedValues(program_->part.label(), *snapshot_, *program_->module, *executable_,
-                            parts ? &*parts : nullptr, options_, &diagnostics_, &recorded_)) {
+    absl::StatusOr<interp::SnapshotValues> recorded =
+        interp::ReadSnapshotValues(*snapshot_, *program_->module, *executable_, parts ? &*parts : nullptr, options_);
+    if (!recorded.ok()) {
+      diagnostics_.ShowError(program_->part.label(), std::string(recorded.status().message()), cli::kRejected);
       return false;
     }
+    recorded_ = *std::move(recorded);
     snapshot_ = nullptr;
   }
   // Each process reads its parts only, unless the first one runs the whole program to compare with.
@@ -325,8 +330,14 @@ bool RunSession::WriteFiles() {
   if (flags_.dump_snapshot.empty()) return true;
   const auto recordable =
       executable_->result_devices() == 1 ? std::optional(absl::MakeConstSpan(results_)) : std::nullopt;
-  return WriteRunSnapshot(flags_.dump_snapshot, *program_->module, executable_->argument_devices(), arguments_,
-                          recordable, &diagnostics_);
+  const absl::StatusOr<std::string> bytes =
+      interp::FormatSnapshot(*program_->module, *EncodingOfSnapshot(flags_.dump_snapshot),
+                             executable_->argument_devices(), arguments_, recordable);
+  if (!bytes.ok()) {
+    diagnostics_.ShowError(flags_.dump_snapshot, std::string(bytes.status().message()), cli::kRejected);
+    return false;
+  }
+  return cli::WriteOutputFile(flags_.dump_snapshot, &diagnostics_, [&](TextWriter& out) { out << *bytes; });
 }
 
 void RunSession::Compare() {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "check/arguments/snapshot.h"
 #include "interp/interface/evaluator_options.h"
 #include "interp/processes/mpi_session.h"
 #include "interp/program/compile.h"
@@ -22,7 +23,6 @@
 #include "tools/hlo_run/program.h"
 #include "tools/hlo_run/reference.h"
 #include "tools/hlo_run/run_observers.h"
-#include "tools/hlo_run/snapshot.h"
 
 namespace hlokit::run {
 
@@ -71,7 +71,7 @@ class RunSession {
   std::optional<RunObservers> observers_;
   RunTimes times_;
   std::unique_ptr<interp::Executable> executable_;
-  RecordedValues recorded_;
+  interp::SnapshotValues recorded_;
   std::vector<Literal> arguments_;
   Reference reference_;
   std::vector<Literal> results_;
