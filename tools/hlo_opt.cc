@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <iostream>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/core/printable_text.h"
@@ -67,8 +69,7 @@ std::string FindFlagBesideVerification(const CLI::App& app) {
   return "";
 }
 
-int Run(int argc, char** argv) {
-  CLI::App app("read a module, verify it, run passes over it and print it", "hlo-opt");
+struct Flags {
   std::string path = "-";
   std::string output = "-";
   bool verify = true;
@@ -78,114 +79,148 @@ int Run(int argc, char** argv) {
   cli::PassFlags passes;
   cli::PrintFlags print;
   std::optional<FillKind> fill_elided;
-  app.add_option("input", path, "HLO text, StableHLO, a protocol buffer or JSON; - is standard input")
+  std::string_view format;  // of the output, as Check finds it
+
+  void AddTo(CLI::App* app);
+  // Completes the options. Returns an exit code after a usage error, which is printed.
+  std::optional<int> Check(const CLI::App& app);
+};
+
+void Flags::AddTo(CLI::App* app) {
+  app->add_option("input", path, "HLO text, StableHLO, a protocol buffer or JSON; - is standard input")
       ->type_name("FILE")
       ->capture_default_str();
-  app.add_option("-o,--output", output,
-                 "output file; - is standard output. Without --print in the format of its suffix, as in hlo-translate")
+  app->add_option("-o,--output", output,
+                  "output file; - is standard output. Without --print in the format of its suffix, as in hlo-translate")
       ->type_name("FILE")
       ->capture_default_str();
-  app.add_flag("--verify,!--no-verify", verify,
-               "verify the module before the passes and after each (default on); before passes it is always verified");
-  app.add_flag("--layout-sensitive", verifier.layout_sensitive, "verify layouts too, as after layout assignment");
-  app.add_flag("--allow-unbounded-dynamism,!--no-allow-unbounded-dynamism", verifier.allow_unbounded_dynamism,
-               "dimensions of unknown size, `?`, may appear in any instruction (default on)");
-  app.add_flag("--verify-diagnostics", verify_diagnostics,
-               "print nothing; check that the diagnostics match the `// expected-error {{...}}` comments");
-  cli::AddNumber(&app, "--max-nesting", &input.parse.max_nesting,
+  app->add_flag("--verify,!--no-verify", verify,
+                "verify the module before the passes and after each (default on); before passes it is always verified");
+  app->add_flag("--layout-sensitive", verifier.layout_sensitive, "verify layouts too, as after layout assignment");
+  app->add_flag("--allow-unbounded-dynamism,!--no-allow-unbounded-dynamism", verifier.allow_unbounded_dynamism,
+                "dimensions of unknown size, `?`, may appear in any instruction (default on)");
+  app->add_flag("--verify-diagnostics", verify_diagnostics,
+                "print nothing; check that the diagnostics match the `// expected-error {{...}}` comments");
+  cli::AddNumber(app, "--max-nesting", &input.parse.max_nesting,
                  "limit on the nesting of shapes, operands and computations", 0)
       ->capture_default_str();
-  cli::AddNumber(&app, "--max-instructions", &input.parse.max_instructions, "limit on the instructions of a module", 0)
+  cli::AddNumber(app, "--max-instructions", &input.parse.max_instructions, "limit on the instructions of a module", 0)
       ->capture_default_str();
-  cli::AddNumber(&app, "--max-literal-bytes", &input.parse.max_literal_bytes,
+  cli::AddNumber(app, "--max-literal-bytes", &input.parse.max_literal_bytes,
                  "limit on the bytes of all constants of a module", 0)
       ->capture_default_str();
-  cli::AddFillElidedFlag(&app, &fill_elided, /*xla=*/true, "generate values for elided constants before anything else");
-  passes.AddFlags(&app);
-  input.AddFlags(&app);
-  print.AddFlags(&app);
-  app.footer(kExamples);
-  if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
+  cli::AddFillElidedFlag(app, &fill_elided, /*xla=*/true, "generate values for elided constants before anything else");
+  passes.AddFlags(app);
+  input.AddFlags(app);
+  print.AddFlags(app);
+}
+
+std::optional<int> Flags::Check(const CLI::App& app) {
   if (verify_diagnostics) {
     if (const std::string flag = FindFlagBesideVerification(app); !flag.empty()) {
       return cli::UsageError("hlo-opt", StrCat(flag, " excludes --verify-diagnostics"));
     }
   }
-  if (std::optional<int> exit_code = passes.Prepare("hlo-opt")) return *exit_code;
-  const std::optional<std::string_view> format = print.given() ? "hlo" : cli::FormatOfPath(output);
-  if (!format) return cli::UnknownSuffixError("hlo-opt", output, "--print writes text to any file");
-
+  if (std::optional<int> exit_code = passes.Prepare("hlo-opt")) return exit_code;
+  const std::optional<std::string_view> chosen = print.given() ? "hlo" : cli::FormatOfPath(output);
+  if (!chosen) return cli::UnknownSuffixError("hlo-opt", output, "--print writes text to any file");
+  format = *chosen;
   print.SetOutput(output);
   input.warn_of_elided = !fill_elided;
   input.parse.check_shapes_after_errors = verify;
   input.parse.verify_stablehlo = verify || !passes.empty();
-  cli::DiagnosticReporter diagnostics(input);
-  std::vector<cli::InputPart> parts = diagnostics.Read(path);
-  if (parts.empty()) return diagnostics.exit_code();
-  if (verify_diagnostics) {
-    std::string differences;
-    for (const cli::InputPart& part : parts) {
-      DiagnosticSink sink;
-      const std::unique_ptr<Module> module = ParseModulePart(part.source, part.text, input.parse, &sink);
-      if (module != nullptr && verify) VerifyModule(*module, verifier, &sink);
-      const size_t begin = static_cast<size_t>(part.text.data() - part.source->text().data());
-      differences += cli::CompareWithExpected(sink, *part.source, begin, begin + part.text.size());
-    }
-    std::cerr << differences;
-    return differences.empty() ? cli::kOk : cli::kRejected;
+  return std::nullopt;
+}
+
+// --verify-diagnostics: prints where the diagnostics are others than the comments expect. Returns the exit code.
+int CompareDiagnostics(const Flags& flags, const std::vector<cli::InputPart>& parts) {
+  std::string differences;
+  for (const cli::InputPart& part : parts) {
+    DiagnosticSink sink;
+    const std::unique_ptr<Module> module = ParseModulePart(part.source, part.text, flags.input.parse, &sink);
+    if (module != nullptr && flags.verify) VerifyModule(*module, flags.verifier, &sink);
+    const size_t begin = static_cast<size_t>(part.text.data() - part.source->text().data());
+    differences += cli::CompareWithExpected(sink, *part.source, begin, begin + part.text.size());
   }
+  std::cerr << differences;
+  return differences.empty() ? cli::kOk : cli::kRejected;
+}
+
+// Reads a module, verifies it and runs the passes. Returns null after an error, which is printed. `fill_seed` goes on
+// from module to module.
+std::unique_ptr<Module> Process(const cli::InputPart& part, uint64_t* fill_seed, Flags* flags,
+                                cli::DiagnosticReporter* diagnostics) {
+  std::unique_ptr<Module> module = diagnostics->Parse(part);
+  if (module == nullptr) return nullptr;
+  if (flags->fill_elided) {
+    if (const absl::Status status =
+            FillElidedConstants(*flags->fill_elided, flags->input.parse.max_literal_bytes, fill_seed, module.get());
+        !status.ok()) {
+      diagnostics->ShowError(part.label(), StrCat(std::string(status.message()), " (--max-literal-bytes)"),
+                             cli::kRejected);
+      return nullptr;
+    }
+  }
+  if (flags->verify || !flags->passes.empty()) {  // passes require a valid module
+    if (!diagnostics->Verify(part, *module, flags->verify ? flags->verifier : VerifierOptions())) return nullptr;
+  }
+  if (!flags->passes.empty() && !flags->passes.Run(*module, flags->verifier, flags->verify, part, diagnostics)) {
+    return nullptr;
+  }
+  return module;
+}
+
+// Writes modules as HLO text. Prints errors.
+void WriteText(const Flags& flags, const std::vector<std::unique_ptr<Module>>& modules,
+               cli::DiagnosticReporter* diagnostics) {
+  for (const std::unique_ptr<Module>& module : modules) {
+    if (const absl::Status s = flags.print.Check(*module); !s.ok()) {
+      return diagnostics->ShowError(module->name(), std::string(s.message()), cli::kRejected);
+    }
+  }
+  absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(flags.output);
+  if (!file.ok()) return diagnostics->ShowOutputError(file.status());
+  for (size_t i = 0; i < modules.size(); ++i) {
+    if (i != 0) (*file)->writer() << "// -----\n\n";
+    flags.print.Print((*file)->writer(), *modules[i]);
+  }
+  if (const absl::Status status = (*file)->Commit(); !status.ok()) return diagnostics->ShowOutputError(status);
+  if (flags.output != "-" && flags.output != "/dev/null" && !flags.input.json_diagnostics) {
+    WarnOfElidedConstants(flags.output, flags.print, modules);
+  }
+}
+
+int Run(int argc, char** argv) {
+  CLI::App app("read a module, verify it, run passes over it and print it", "hlo-opt");
+  Flags flags;
+  flags.AddTo(&app);
+  app.footer(kExamples);
+  if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
+  if (std::optional<int> exit_code = flags.Check(app)) return *exit_code;
+  cli::DiagnosticReporter diagnostics(flags.input);
+  const std::vector<cli::InputPart> parts = diagnostics.Read(flags.path);
+  if (parts.empty()) return diagnostics.exit_code();
+  if (flags.verify_diagnostics) return CompareDiagnostics(flags, parts);
   // Writes nothing unless every module is valid.
   std::vector<std::unique_ptr<Module>> modules;
   uint64_t fill_seed = 0;
   for (const cli::InputPart& part : parts) {
-    std::unique_ptr<Module> module = diagnostics.Parse(part);
-    if (module == nullptr) continue;
-    if (fill_elided) {
-      if (const absl::Status status =
-              FillElidedConstants(*fill_elided, input.parse.max_literal_bytes, &fill_seed, module.get());
-          !status.ok()) {
-        diagnostics.ShowError(part.label(), StrCat(std::string(status.message()), " (--max-literal-bytes)"),
-                              cli::kRejected);
-        continue;
-      }
-    }
-    bool good = true;
-    if (verify || !passes.empty()) {  // passes require a valid module
-      good = diagnostics.Verify(part, *module, verify ? verifier : VerifierOptions());
-    }
-    if (good && !passes.empty()) good = passes.Run(*module, verifier, verify, part, &diagnostics);
-    if (good) modules.push_back(std::move(module));
+    std::unique_ptr<Module> module = Process(part, &fill_seed, &flags, &diagnostics);
+    if (module != nullptr) modules.push_back(std::move(module));
   }
-  passes.PrintReports();
+  flags.passes.PrintReports();
   if (diagnostics.exit_code() != cli::kOk) return diagnostics.exit_code();
-  if (*format != "hlo") {
-    if (modules.size() != 1) {
-      return cli::UsageError("hlo-opt", StrCat(output, ": a file of this format has one module, not ", modules.size()));
-    }
-    const std::optional<std::string> text = cli::ModuleInFormat(*modules[0], *format, *parts[0].source, &diagnostics);
-    if (text) cli::WriteOutputFile(output, &diagnostics, [&](TextWriter& out) { out << *text; });
+  if (flags.format == "hlo") {
+    WriteText(flags, modules, &diagnostics);
     return diagnostics.exit_code();
   }
-  for (const std::unique_ptr<Module>& module : modules) {
-    if (const absl::Status s = print.Check(*module); !s.ok()) {
-      diagnostics.ShowError(module->name(), std::string(s.message()), cli::kRejected);
-      return diagnostics.exit_code();
-    }
+  if (modules.size() != 1) {
+    return cli::UsageError("hlo-opt",
+                           StrCat(flags.output, ": a file of this format has one module, not ", modules.size()));
   }
-  absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(output);
-  if (!file.ok()) {
-    diagnostics.ShowOutputError(file.status());
-    return diagnostics.exit_code();
-  }
-  for (size_t i = 0; i < modules.size(); ++i) {
-    if (i != 0) (*file)->writer() << "// -----\n\n";
-    print.Print((*file)->writer(), *modules[i]);
-  }
-  if (const absl::Status status = (*file)->Commit(); !status.ok()) {
-    diagnostics.ShowOutputError(status);
-  } else if (output != "-" && output != "/dev/null" && !input.json_diagnostics) {
-    WarnOfElidedConstants(output, print, modules);
-  }
+  const std::optional<std::string> text =
+      cli::ModuleInFormat(*modules[0], flags.format, *parts[0].source, &diagnostics);
+  if (text) cli::WriteOutputFile(flags.output, &diagnostics, [&](TextWriter& out) { out << *text; });
   return diagnostics.exit_code();
 }
 

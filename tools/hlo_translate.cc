@@ -52,8 +52,14 @@ struct Flags {
   bool generic = false;
   bool debug_info = false;
   bool verify = true;
+  std::optional<std::string> release;  // --target, of which Check makes
   int64_t target = bytecode::kNewestMinor;
   stablehlo::ConvertOptions convert;
+  cli::InputOptions input;
+
+  void AddTo(CLI::App* app);
+  // Completes the options. Returns an exit code after a usage error, which is printed.
+  std::optional<int> Check();
 };
 
 constexpr std::string_view kStablehlo = "stablehlo", kArtifact = "artifact";
@@ -115,10 +121,10 @@ int TranslateMessage(const Flags& flags, const cli::InputPart& part, cli::Diagno
 
 // Returns the StableHLO program of a part that is one; null after errors.
 std::unique_ptr<mlir::Module> ParseProgram(const cli::InputPart& part, const Flags& flags,
-                                           const cli::InputOptions& input, cli::DiagnosticReporter* diagnostics) {
+                                           cli::DiagnosticReporter* diagnostics) {
   DiagnosticSink sink;
   mlir::MlirOptions options;
-  options.max_literal_bytes = input.parse.max_literal_bytes;
+  options.max_literal_bytes = flags.input.parse.max_literal_bytes;
   options.verify = flags.verify;
   std::unique_ptr<mlir::Module> program = ParseStablehloProgram(part.source, part.text, options, &sink);
   diagnostics->Show(sink, *part.source);
@@ -150,104 +156,112 @@ std::string FindUselessFlag(const Flags& flags, const std::vector<cli::InputPart
   return "";
 }
 
+// Returns a module of HLO, also of a StableHLO program; null after errors. `foreign` gets what a message says beyond it
+// that another message has a place for.
+std::unique_ptr<Module> ReadHlo(const cli::InputPart& part, const Flags& flags,
+                                std::unique_ptr<const ForeignParts>* foreign, cli::DiagnosticReporter* diagnostics) {
+  std::unique_ptr<Module> module;
+  if (LooksLikeStablehlo(part.text)) {
+    const std::unique_ptr<mlir::Module> program = ParseProgram(part, flags, diagnostics);
+    if (program == nullptr) return nullptr;
+    DiagnosticSink sink;
+    module = stablehlo::ConvertToHlo(*program, flags.convert, &sink);
+    diagnostics->Show(sink, *part.source);
+  } else {
+    module = FormatOf(flags).is_proto ? diagnostics->ParseWithParts(part, foreign) : diagnostics->Parse(part);
+  }
+  if (module == nullptr || (flags.verify && !diagnostics->Verify(part, *module))) return nullptr;
+  return module;
+}
+
+// Returns a part in the format that the flags ask for; nullopt after errors, which are printed.
+std::optional<std::string> TranslatePart(const cli::InputPart& part, const Flags& flags,
+                                         cli::DiagnosticReporter* diagnostics) {
+  const ModuleFormat& to = FormatOf(flags);
+  if (to.is_stablehlo && LooksLikeStablehlo(part.text)) {
+    const std::unique_ptr<mlir::Module> program = ParseProgram(part, flags, diagnostics);
+    if (program == nullptr) return std::nullopt;
+    return WriteProgram(program.get(), flags, part, diagnostics);
+  }
+  std::unique_ptr<const ForeignParts> foreign;
+  const std::unique_ptr<Module> module = ReadHlo(part, flags, &foreign, diagnostics);
+  if (module == nullptr) return std::nullopt;
+  DiagnosticSink sink;
+  if (to.is_stablehlo) {
+    const std::unique_ptr<mlir::Module> program = stablehlo::ExportToStablehlo(*module, &sink, {flags.convert.as_xla});
+    diagnostics->Show(sink, *part.source);
+    if (program == nullptr) return std::nullopt;
+    return WriteProgram(program.get(), flags, part, diagnostics);
+  }
+  WarnOfConfig(*module, foreign.get(), to, part, diagnostics);
+  std::optional<std::string> written = to.write(*module, foreign.get(), &sink);
+  // They name no place but the part.
+  for (const Diagnostic& d : sink.diagnostics()) diagnostics->ShowError(part.label(), d.message, cli::kRejected);
+  return written;
+}
+
+void Flags::AddTo(CLI::App* app) {
+  app->add_option("input", path, "a module in any format; - is standard input")
+      ->type_name("FILE")
+      ->capture_default_str();
+  app->add_option("-o,--output", output, "output file; - is standard output")->type_name("FILE")->capture_default_str();
+  app->add_option("--to", to, "format to write; by default that of the output's suffix, or hlo")
+      ->check(CLI::IsMember(FormatNames()))
+      ->type_name("FORMAT");
+  app->add_option("--message", message,
+                  "the input is this message of XLA's, in any encoding, and is not read as a module")
+      ->type_name("NAME");
+  app->add_option("--target", release, "with --to=artifact: the release of StableHLO that is to read it, as 1.9.5")
+      ->type_name("VERSION");
+  app->add_flag("--generic", generic, "write StableHLO in the generic form of MLIR");
+  app->add_flag("--debug-info", debug_info, "write the locations of StableHLO operations");
+  app->add_flag("--verify,!--no-verify", verify, "verify the module (default on)");
+  app->add_flag("--return-tuple", convert.return_tuple, "from StableHLO: the result is a tuple, even of one value");
+  app->add_flag("--tuple-args", convert.use_tuple_args, "from StableHLO: the parameters are one tuple");
+  app->add_flag("--as-xla", convert.as_xla, "between StableHLO and HLO: write all that XLA's own translators write");
+  input.AddFlags(app);
+}
+
+std::optional<int> Flags::Check() {
+  if (to.empty() && !cli::FormatOfPath(output)) {
+    return cli::UnknownSuffixError(kTool, output, "--to=FORMAT chooses the format");
+  }
+  if (release) {
+    if (FormatOf(*this).name != kArtifact) return cli::UsageError(kTool, "--target requires --to=artifact");
+    const std::optional<int64_t> minor = bytecode::MinorOfTarget(*release);
+    if (!minor) {
+      return cli::UsageError(kTool, StrCat("--target: expected a release of StableHLO from 1.0.0 to 1.",
+                                           bytecode::kNewestMinor, ".0, found `", *release, "`"));
+    }
+    target = *minor;
+  }
+  if ((generic || debug_info) && FormatOf(*this).name != kStablehlo) {
+    return cli::UsageError(kTool, StrCat(generic ? "--generic" : "--debug-info", " requires --to=", kStablehlo));
+  }
+  convert.entry = input.parse.entry;
+  convert.max_literal_bytes = input.parse.max_literal_bytes;
+  return std::nullopt;
+}
+
 int Run(int argc, char** argv) {
   CLI::App app("translate modules between HLO text, StableHLO, XLA's protocol buffers and JSON", std::string(kTool));
   Flags flags;
-  cli::InputOptions input;
-  app.add_option("input", flags.path, "a module in any format; - is standard input")
-      ->type_name("FILE")
-      ->capture_default_str();
-  app.add_option("-o,--output", flags.output, "output file; - is standard output")
-      ->type_name("FILE")
-      ->capture_default_str();
-  app.add_option("--to", flags.to, "format to write; by default that of the output's suffix, or hlo")
-      ->check(CLI::IsMember(FormatNames()))
-      ->type_name("FORMAT");
-  app.add_option("--message", flags.message,
-                 "the input is this message of XLA's, in any encoding, and is not read as a module")
-      ->type_name("NAME");
-  std::string target;
-  const CLI::Option* const target_flag =
-      app.add_option("--target", target, "with --to=artifact: the release of StableHLO that is to read it, as 1.9.5")
-          ->type_name("VERSION");
-  app.add_flag("--generic", flags.generic, "write StableHLO in the generic form of MLIR");
-  app.add_flag("--debug-info", flags.debug_info, "write the locations of StableHLO operations");
-  app.add_flag("--verify,!--no-verify", flags.verify, "verify the module (default on)");
-  app.add_flag("--return-tuple", flags.convert.return_tuple,
-               "from StableHLO: the result is a tuple, even of one value");
-  app.add_flag("--tuple-args", flags.convert.use_tuple_args, "from StableHLO: the parameters are one tuple");
-  app.add_flag("--as-xla", flags.convert.as_xla,
-               "between StableHLO and HLO: write all that XLA's own translators write");
-  input.AddFlags(&app);
+  flags.AddTo(&app);
   app.footer(kExamples);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
-
-  if (flags.to.empty() && !cli::FormatOfPath(flags.output)) {
-    return cli::UnknownSuffixError(kTool, flags.output, "--to=FORMAT chooses the format");
-  }
-  if (target_flag->count() != 0) {
-    if (FormatOf(flags).name != kArtifact) return cli::UsageError(kTool, "--target requires --to=artifact");
-    const std::optional<int64_t> minor = bytecode::MinorOfTarget(target);
-    if (!minor) {
-      return cli::UsageError(kTool, StrCat("--target: expected a release of StableHLO from 1.0.0 to 1.",
-                                           bytecode::kNewestMinor, ".0, found `", target, "`"));
-    }
-    flags.target = *minor;
-  }
-  if ((flags.generic || flags.debug_info) && FormatOf(flags).name != kStablehlo) {
-    return cli::UsageError(kTool, StrCat(flags.generic ? "--generic" : "--debug-info", " requires --to=", kStablehlo));
-  }
-  cli::DiagnosticReporter diagnostics(input);
+  if (std::optional<int> exit_code = flags.Check()) return *exit_code;
+  cli::DiagnosticReporter diagnostics(flags.input);
   const std::vector<cli::InputPart> parts = diagnostics.Read(flags.path);
   if (parts.empty()) return diagnostics.exit_code();
   if (const std::string error = FindUselessFlag(flags, parts); !error.empty()) return cli::UsageError(kTool, error);
   if (!flags.message.empty()) return TranslateMessage(flags, parts.front(), &diagnostics);
-  const ModuleFormat& to = FormatOf(flags);
-  flags.convert.entry = input.parse.entry;
-  flags.convert.max_literal_bytes = input.parse.max_literal_bytes;
   std::vector<std::string> texts;
   for (const cli::InputPart& part : parts) {
-    std::string text;
-    const bool from_mlir = LooksLikeStablehlo(part.text);
-    const bool to_program = to.is_stablehlo;
-    if (from_mlir && to_program) {
-      if (!input.parse.entry.empty()) {
-        return cli::UsageError(kTool, "--entry requires another format: StableHLO programs are written whole");
-      }
-      const std::unique_ptr<mlir::Module> program = ParseProgram(part, flags, input, &diagnostics);
-      if (program == nullptr) continue;
-      text = WriteProgram(program.get(), flags, part, &diagnostics);
-    } else {
-      std::unique_ptr<Module> module;
-      std::unique_ptr<const ForeignParts> foreign;
-      if (from_mlir) {
-        const std::unique_ptr<mlir::Module> program = ParseProgram(part, flags, input, &diagnostics);
-        if (program == nullptr) continue;
-        DiagnosticSink sink;
-        module = stablehlo::ConvertToHlo(*program, flags.convert, &sink);
-        diagnostics.Show(sink, *part.source);
-      } else {
-        module = to.is_proto ? diagnostics.ParseWithParts(part, &foreign) : diagnostics.Parse(part);
-      }
-      if (module == nullptr || (flags.verify && !diagnostics.Verify(part, *module))) continue;
-      if (to_program) {
-        DiagnosticSink sink;
-        const std::unique_ptr<mlir::Module> program =
-            stablehlo::ExportToStablehlo(*module, &sink, {flags.convert.as_xla});
-        diagnostics.Show(sink, *part.source);
-        if (program == nullptr) continue;
-        text = WriteProgram(program.get(), flags, part, &diagnostics);
-      } else {
-        WarnOfConfig(*module, foreign.get(), to, part, &diagnostics);
-        DiagnosticSink sink;
-        std::optional<std::string> written = to.write(*module, foreign.get(), &sink);
-        // They name no place but the part.
-        for (const Diagnostic& d : sink.diagnostics()) diagnostics.ShowError(part.label(), d.message, cli::kRejected);
-        if (!written) continue;
-        text = *std::move(written);
-      }
+    if (!flags.input.parse.entry.empty() && FormatOf(flags).is_stablehlo && LooksLikeStablehlo(part.text)) {
+      return cli::UsageError(kTool, "--entry requires another format: StableHLO programs are written whole");
     }
-    texts.push_back(std::move(text));
+    std::optional<std::string> text = TranslatePart(part, flags, &diagnostics);
+    if (text) texts.push_back(*std::move(text));
   }
   if (diagnostics.exit_code() != cli::kOk) return diagnostics.exit_code();
   cli::WriteOutputFile(flags.output, &diagnostics, [&](TextWriter& out) {

@@ -28,11 +28,6 @@ TABLES: dict[tuple[str, str], str] = {
     ("passes/expanders/register.cc", "RegisterExpanderPasses"): "a row for each pass",
     ("passes/sharding/register.cc", "RegisterShardingPasses"): "a row for each pass",
     ("passes/simplify/register.cc", "RegisterSimplifyPasses"): "a row for each pass",
-    ("tools/hlo_opt.cc", "Run"): "to be split",
-    ("tools/hlo_run.cc", "RunProcess"): "to be split",
-    ("tools/hlo_run/flags.cc", "ParseFlags"): "to be split",
-    ("tools/hlo_translate.cc", "Run"): "to be split",
-    ("tools/ir_dump.cc", "RunProcess"): "to be split",
     ("tools/ir_dump/model_flags.cc", "ModelFlags::AddTo"): "a row for each flag",
 }
 

@@ -270,41 +270,20 @@ void AddLimitFlags(CLI::App* app, interp::EvaluatorOptions* options) {
                  "time limit of making arguments and of the run, together", 0);
 }
 
-}  // namespace
-
-std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
-  CLI::App app("run an HLO module, or estimate its time on a TPU", "hlo-run");
-  app.add_option("input", flags->path,
-                 "HLO text, StableHLO, a protocol buffer, a snapshot or JSON; - is standard input")
-      ->type_name("FILE")
-      ->capture_default_str();
-  flags->options.mixed_precision = interp::MixedPrecisionMode::kReinterpret;
-  std::string tolerance;
-  AddArgumentFlags(&app, flags);
-  AddResultFlags(&app, flags, &tolerance);
-  cli::GroupOptions(&app, "Values");
-  AddObserverFlags(&app, flags);
-  cli::GroupOptions(&app, "Watching");
-  AddBisectionFlags(&app, flags);
-  AddIsolationFlags(&app, flags);
-  cli::GroupOptions(&app, "Finding the instruction or pass");
-  AddDeviceFlags(&app, flags);
-  cli::GroupOptions(&app, "Devices");
-  AddLimitFlags(&app, &flags->options);
-  cli::GroupOptions(&app, "Limits");
-  app.add_option_function<std::string>(
+void AddEngineFlags(CLI::App* app, Flags* flags) {
+  app->add_option_function<std::string>(
          "--engine", [flags](const std::string& kind) { flags->engine = *interp::EngineKindOf(kind); },
          cli::EngineHelp("what runs the module: "))
       ->check(CLI::IsMember(interp::EngineNames()))
       ->default_str("exact");
-  app.add_option(
+  app->add_option(
          "--passes", flags->passes,
          "passes to run first, as for hlo-opt --passes; '' runs none. By default cpu with --engine=fast, unless "
          "--print-values, --dump-values, --debug-nans, --isolate or --replay shows instructions of the module, "
          "or it has rng; else none")
       ->type_name("PIPELINE");
-  flags->engine_flags.AddTo(&app);
-  app.add_option_function<std::string>(
+  flags->engine_flags.AddTo(app);
+  app->add_option_function<std::string>(
          "--mixed-precision",
          [flags](const std::string& kind) {
            flags->options.mixed_precision =
@@ -314,67 +293,74 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
          "evaluator does, or convert them")
       ->check(CLI::IsMember({"reinterpret", "convert"}))
       ->default_str("reinterpret");
-  cli::GroupOptions(&app, "Engine");
-  app.add_flag("--verify,!--no-verify", flags->verify, "verify the module before running it (default on)")
-      ->group("Input and output");
-  flags->input.AddFlags(&app);
-  flags->simulation.AddTo(&app);
-  app.footer(kExamples);
-  if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv, ValueKinds())) return exit_code;
-  flags->simulation.names = cli::FlagNames(app);
-  flags->replicas_given = app.count("--replicas") > 0;
-  flags->partitions_given = app.count("--partitions") > 0;
-  flags->padding_given = app.count("--padding") > 0;
+}
 
+// Adds all flags, in the order of the help.
+void AddFlags(CLI::App* app, Flags* flags, std::string* tolerance) {
+  app->add_option("input", flags->path,
+                  "HLO text, StableHLO, a protocol buffer, a snapshot or JSON; - is standard input")
+      ->type_name("FILE")
+      ->capture_default_str();
+  AddArgumentFlags(app, flags);
+  AddResultFlags(app, flags, tolerance);
+  cli::GroupOptions(app, "Values");
+  AddObserverFlags(app, flags);
+  cli::GroupOptions(app, "Watching");
+  AddBisectionFlags(app, flags);
+  AddIsolationFlags(app, flags);
+  cli::GroupOptions(app, "Finding the instruction or pass");
+  AddDeviceFlags(app, flags);
+  cli::GroupOptions(app, "Devices");
+  AddLimitFlags(app, &flags->options);
+  cli::GroupOptions(app, "Limits");
+  AddEngineFlags(app, flags);
+  cli::GroupOptions(app, "Engine");
+  app->add_flag("--verify,!--no-verify", flags->verify, "verify the module before running it (default on)")
+      ->group("Input and output");
+  flags->input.AddFlags(app);
+  flags->simulation.AddTo(app);
+  app->footer(kExamples);
+}
+
+// Returns the first flag of the simulation that is given without a device; "" if there is none.
+std::string FindFlagWithoutDevice(const CLI::App& app, const Flags& flags) {
   const bool sweeps_devices =
-      flags->simulation.sweep.starts_with("device=") && flags->path.find(kSweepPlaceholder) == std::string::npos;
-  if (flags->simulation.device.empty() && !sweeps_devices) {
-    for (const CLI::Option* option : app.get_options()) {
-      const std::string flag = option->get_name();
-      const bool lists = flag == "--list-devices" || flag == "--print-device";
-      if (option->get_group() != SimulationFlags::kGroup || option->count() == 0 || lists) continue;
-      return cli::UsageError("hlo-run", StrCat(flag, " requires a simulated target: --device"));
-    }
+      flags.simulation.sweep.starts_with("device=") && flags.path.find(kSweepPlaceholder) == std::string::npos;
+  if (!flags.simulation.device.empty() || sweeps_devices) return "";
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string flag = option->get_name();
+    const bool lists = flag == "--list-devices" || flag == "--print-device";
+    if (option->get_group() == SimulationFlags::kGroup && option->count() != 0 && !lists) return flag;
   }
-  if (const std::string error = FindFlagConflict(app, *flags); !error.empty()) {
-    return cli::UsageError("hlo-run", error);
-  }
-  if (const std::optional<int> exit_code = flags->engine_flags.Check("hlo-run", flags->engine)) return exit_code;
-  if (interp::RowOf(flags->engine).generates_code) {
-    if (const std::string error = interp::InstructionSetError(); !error.empty()) {
-      return cli::UsageError("hlo-run", error);
-    }
-  }
-  if (flags->path == "-" && (flags->args == "-" || flags->expect == "-" || flags->compare == "-")) {
-    return cli::UsageError("hlo-run", "standard input can be read only once");
-  }
-  if (flags->args == "-" && (flags->expect == "-" || flags->compare == "-")) {
-    return cli::UsageError("hlo-run", "standard input can be read only once");
-  }
-  if (!tolerance.empty()) {
-    absl::StatusOr<interp::ErrorSpec> parsed = interp::ParseErrorSpec(tolerance);
-    if (!parsed.ok()) return cli::UsageError("hlo-run", std::string(parsed.status().message()));
-    flags->tolerance = *parsed;
-    flags->tolerance_given = true;
-  }
-  const std::string passes = flags->passes.value_or("");
-  for (const auto& [flag, text] : {std::pair("--bisect-passes", flags->bisect_passes),
-                                   {"--isolate-passes", flags->isolate_passes},
+  return "";
+}
+
+bool ReadsStandardInputTwice(const Flags& flags) {
+  const bool compares = flags.expect == "-" || flags.compare == "-";
+  return flags.path == "-" ? flags.args == "-" || compares : flags.args == "-" && compares;
+}
+
+// Returns an error of the pipelines; "" if there is none.
+std::string CheckPipelines(const Flags& flags) {
+  const std::string passes = flags.passes.value_or("");
+  for (const auto& [flag, text] : {std::pair("--bisect-passes", flags.bisect_passes),
+                                   {"--isolate-passes", flags.isolate_passes},
                                    {"--passes", passes}}) {
     if (text.empty()) continue;
     if (const absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(text); !pipeline.ok()) {
-      return cli::UsageError("hlo-run", StrCat(flag, ": ", std::string(pipeline.status().message())));
+      return StrCat(flag, ": ", std::string(pipeline.status().message()));
     }
   }
-  if (!passes.empty() && (flags->isolate || !flags->replay.empty() || !flags->bisect_passes.empty())) {
-    return cli::UsageError(
-        "hlo-run",
-        "--passes excludes --isolate, --replay and --bisect-passes; --isolate-passes runs passes before --isolate");
+  if (!passes.empty() && (flags.isolate || !flags.replay.empty() || !flags.bisect_passes.empty())) {
+    return "--passes excludes --isolate, --replay and --bisect-passes; --isolate-passes runs passes before --isolate";
   }
-  if (!passes.empty() && !flags->verify) return cli::UsageError("hlo-run", "--passes excludes --no-verify");
-  if (!flags->isolate_passes.empty() && !flags->compare.empty()) {
-    return cli::UsageError("hlo-run", "--isolate-passes excludes --compare");
-  }
+  if (!passes.empty() && !flags.verify) return "--passes excludes --no-verify";
+  if (!flags.isolate_passes.empty() && !flags.compare.empty()) return "--isolate-passes excludes --compare";
+  return "";
+}
+
+// Sets what follows from other flags.
+void Complete(Flags* flags) {
   flags->input.parse.check_shapes_after_errors = flags->verify;
   flags->input.parse.verify_stablehlo = flags->verify;
   // Without either, a run that needs the values reports an error.
@@ -383,6 +369,38 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   if (flags->seed && !flags->options.fill_elided) flags->options.fill_elided = FillKind::kRandom;
   flags->options.seed = flags->seed.value_or(0);
   flags->trace_options.prefix = "value: ";
+}
+
+}  // namespace
+
+std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
+  CLI::App app("run an HLO module, or estimate its time on a TPU", "hlo-run");
+  flags->options.mixed_precision = interp::MixedPrecisionMode::kReinterpret;
+  std::string tolerance;
+  AddFlags(&app, flags, &tolerance);
+  if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv, ValueKinds())) return exit_code;
+  flags->simulation.names = cli::FlagNames(app);
+  flags->replicas_given = app.count("--replicas") > 0;
+  flags->partitions_given = app.count("--partitions") > 0;
+  flags->padding_given = app.count("--padding") > 0;
+  const auto usage = [](std::string_view message) { return cli::UsageError("hlo-run", message); };
+  if (const std::string flag = FindFlagWithoutDevice(app, *flags); !flag.empty()) {
+    return usage(StrCat(flag, " requires a simulated target: --device"));
+  }
+  if (const std::string error = FindFlagConflict(app, *flags); !error.empty()) return usage(error);
+  if (const std::optional<int> exit_code = flags->engine_flags.Check("hlo-run", flags->engine)) return exit_code;
+  if (interp::RowOf(flags->engine).generates_code) {
+    if (const std::string error = interp::InstructionSetError(); !error.empty()) return usage(error);
+  }
+  if (ReadsStandardInputTwice(*flags)) return usage("standard input can be read only once");
+  if (!tolerance.empty()) {
+    absl::StatusOr<interp::ErrorSpec> parsed = interp::ParseErrorSpec(tolerance);
+    if (!parsed.ok()) return usage(std::string(parsed.status().message()));
+    flags->tolerance = *parsed;
+    flags->tolerance_given = true;
+  }
+  if (const std::string error = CheckPipelines(*flags); !error.empty()) return usage(error);
+  Complete(flags);
   return std::nullopt;
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/hlo_run/array_values.h"
+#include "check/arguments/array_values.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "ir/core/saturating.h"
@@ -10,7 +12,7 @@
 #include "ir/graph/context.h"
 #include "ir/text/printer.h"
 
-namespace hlokit::run {
+namespace hlokit::interp {
 namespace {
 
 // Appends "NAME.1.0" for each leaf of a tuple, in depth-first order; the name alone for an array.
@@ -40,47 +42,46 @@ std::string PathOf(std::string_view name) {
   return path;
 }
 
-// Files that cannot be opened are usage errors, as for other inputs.
-void ShowFileError(const absl::Status& status, const std::string& path, cli::DiagnosticReporter* diagnostics) {
+void AddFileError(const absl::Status& status, const std::string& path, std::vector<FileIssue>* issues) {
   std::string message(status.message());
   if (message.starts_with(path + ": ")) message.erase(0, path.size() + 2);
   const bool unreadable = absl::IsNotFound(status) || absl::IsFailedPrecondition(status);
-  diagnostics->ShowError(path, message, unreadable ? cli::kUsage : cli::kRejected);
+  issues->push_back({unreadable ? FileIssue::Kind::kUnreadable : FileIssue::Kind::kRejected, path, message});
 }
 
-absl::StatusOr<interp::StoredArray> ArrayOf(const interp::ArrayFile& file, size_t number, Shape shape) {
+absl::StatusOr<StoredArray> ArrayOf(const ArrayFile& file, size_t number, Shape shape) {
   // With its header. Elements of the file may be larger than those that they are converted to.
   constexpr int64_t kMaxHeader = int64_t{1} << 20, kMaxElementBytes = 16;
   const int64_t most = SaturatingAdd(SaturatingMultiply(shape.element_count(), kMaxElementBytes), kMaxHeader);
   return file.Array(number, static_cast<uint64_t>(most));
 }
 
-absl::StatusOr<Literal> ReadFrom(const interp::ArrayFile& file, size_t number, Shape shape, ShapeTable* table) {
-  absl::StatusOr<interp::StoredArray> array = ArrayOf(file, number, shape);
+absl::StatusOr<Literal> ReadFrom(const ArrayFile& file, size_t number, Shape shape, ShapeTable* table) {
+  absl::StatusOr<StoredArray> array = ArrayOf(file, number, shape);
   if (!array.ok()) return array.status();
-  return interp::ReadSizedArray(*array, shape, table);
+  return ReadSizedArray(*array, shape, table);
 }
 
 // Reads the part that a device has of the array of a leaf.
-absl::StatusOr<Literal> ReadPart(const interp::StoredArray& array, const interp::Division& division, size_t leaf,
+absl::StatusOr<Literal> ReadPart(const StoredArray& array, const Division& division, size_t leaf,
                                  const std::optional<TileBounds>& elements) {
-  const interp::ShardedArrays& arrays = division.arrays.parameters;
+  const ShardedArrays& arrays = division.arrays.parameters;
   if (!elements) return arrays.EmptyPart(leaf, division.padding);
   Literal box = Literal::Zeros(arrays.BoxShape(leaf, *elements));
-  absl::Status read = interp::ReadBox(array, arrays.leaves()[leaf].whole, elements->offset, &box);
+  absl::Status read = ReadBox(array, arrays.leaves()[leaf].whole, elements->offset, &box);
   if (!read.ok()) return read;
   return arrays.PartOf(leaf, std::move(box), division.padding);
 }
 
 // Calls array(n) for the array of each leaf of which a device of the range has a part, and returns the parts, those of
-// each device in turn. `fail` shows an error of a leaf.
+// each device in turn. `fail` adds an error of a leaf.
 template <typename Array, typename Fail>
-std::optional<std::vector<Literal>> ReadParts(const interp::Division& division, const interp::DeviceRange& devices,
-                                              const Array& array, const Fail& fail) {
-  const std::vector<interp::ShardedArrays::Leaf>& leaves = division.arrays.parameters.leaves();
+std::optional<std::vector<Literal>> ReadParts(const Division& division, const DeviceRange& devices, const Array& array,
+                                              const Fail& fail) {
+  const std::vector<ShardedArrays::Leaf>& leaves = division.arrays.parameters.leaves();
   std::vector<Literal> parts(leaves.size() * static_cast<size_t>(devices.count), Literal());
   for (size_t n = 0; n < leaves.size(); ++n) {
-    std::optional<interp::StoredArray> stored;
+    std::optional<StoredArray> stored;
     std::optional<TileBounds> before;
     for (int64_t d = 0; d < devices.count; ++d) {
       Literal& part = parts[static_cast<size_t>(d) * leaves.size() + n];
@@ -96,7 +97,7 @@ std::optional<std::vector<Literal>> ReadParts(const interp::Division& division, 
       }
       before = elements;
       if (!stored) {
-        absl::StatusOr<interp::StoredArray> opened = array(n);
+        absl::StatusOr<StoredArray> opened = array(n);
         if (!opened.ok()) {
           fail(opened.status(), n);
           return std::nullopt;
@@ -136,7 +137,7 @@ bool AreNumbered(absl::Span<const std::string> names) {
 
 // Returns the number of the array of each leaf of all devices; leaves without elements have 0. `by_order`: no name of a
 // leaf is in the file.
-absl::StatusOr<std::vector<size_t>> ArraysOfLeaves(const interp::ArrayFile& file, absl::Span<const LeafNames> names,
+absl::StatusOr<std::vector<size_t>> ArraysOfLeaves(const ArrayFile& file, absl::Span<const LeafNames> names,
                                                    absl::Span<const Shape> shapes, int64_t devices,
                                                    std::string_view noun, bool* by_order) {
   *by_order = false;
@@ -207,23 +208,23 @@ absl::StatusOr<std::vector<size_t>> ArraysOfLeaves(const interp::ArrayFile& file
 
 // A file, and the number of the array of each leaf of all devices.
 struct MappedFile {
-  interp::ArrayFile file;
+  ArrayFile file;
   std::vector<size_t> arrays;
 };
 
-// Returns nullopt after an error, which is printed.
+// Returns nullopt after an error, which is the last issue.
 std::optional<MappedFile> OpenMapped(const std::string& path, absl::Span<const LeafNames> names,
                                      absl::Span<const Shape> shapes, int64_t devices, std::string_view noun,
-                                     cli::DiagnosticReporter* diagnostics) {
-  absl::StatusOr<interp::ArrayFile> file = interp::ArrayFile::Open(path);
+                                     std::vector<FileIssue>* issues) {
+  absl::StatusOr<ArrayFile> file = ArrayFile::Open(path);
   if (!file.ok()) {
-    ShowFileError(file.status(), path, diagnostics);
+    AddFileError(file.status(), path, issues);
     return std::nullopt;
   }
   bool by_order = false;
   absl::StatusOr<std::vector<size_t>> arrays = ArraysOfLeaves(*file, names, shapes, devices, noun, &by_order);
   if (!arrays.ok()) {
-    ShowFileError(arrays.status(), path, diagnostics);
+    AddFileError(arrays.status(), path, issues);
     return std::nullopt;
   }
   if (by_order) {
@@ -233,16 +234,31 @@ std::optional<MappedFile> OpenMapped(const std::string& path, absl::Span<const L
       StrAppend(&order, i == 0 ? "`" : ", `", file->names()[i], "`");
     }
     if (file->names().size() > kShown) order += ", ...";
-    diagnostics->ShowWarning(path, StrCat("no array has the name of a leaf, such as `", names[0][0], "` or `",
-                                          names[0].back(), "`: they are taken in the order ", order));
+    issues->push_back({FileIssue::Kind::kWarning, path,
+                       StrCat("no array has the name of a leaf, such as `", names[0][0], "` or `", names[0].back(),
+                              "`: they are taken in the order ", order)});
   }
   return MappedFile{*std::move(file), *std::move(arrays)};
 }
 
-void ShowArrayError(const absl::Status& status, const MappedFile& mapped, size_t number, const std::string& path,
-                    cli::DiagnosticReporter* diagnostics) {
+void AddArrayError(const absl::Status& status, const MappedFile& mapped, size_t number, const std::string& path,
+                   std::vector<FileIssue>* issues) {
   const std::string& name = mapped.file.names()[number];
-  ShowFileError(status, name.empty() ? path : StrCat(path, ": ", name), diagnostics);
+  AddFileError(status, name.empty() ? path : StrCat(path, ": ", name), issues);
+}
+
+// Reads the array of a .npy file; `shape` is of `table`. Returns nullopt after an error.
+std::optional<Literal> ReadNpyFile(const std::string& path, Shape shape, ShapeTable* table,
+                                   std::vector<FileIssue>* issues) {
+  absl::StatusOr<Literal> value = absl::NotFoundError("");
+  if (absl::StatusOr<ArrayFile> file = ArrayFile::Open(path); file.ok()) {
+    value = ReadFrom(*file, 0, shape, table);
+  } else {
+    value = file.status();
+  }
+  if (value.ok()) return *std::move(value);
+  AddFileError(value.status(), path, issues);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -279,9 +295,9 @@ std::vector<LeafNames> ResultNames(size_t count) {
 
 std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, absl::Span<const LeafNames> names,
                                                     absl::Span<const Shape> shapes, ShapeTable* table,
-                                                    const interp::DeviceRange& devices, std::string_view noun,
-                                                    cli::DiagnosticReporter* diagnostics) {
-  const std::optional<MappedFile> mapped = OpenMapped(path, names, shapes, devices.all, noun, diagnostics);
+                                                    const DeviceRange& devices, std::string_view noun,
+                                                    std::vector<FileIssue>* issues) {
+  const std::optional<MappedFile> mapped = OpenMapped(path, names, shapes, devices.all, noun, issues);
   if (!mapped) return std::nullopt;
   const std::vector<size_t>& arrays = mapped->arrays;
   std::vector<Literal> values;
@@ -300,7 +316,7 @@ std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, abs
     }
     absl::StatusOr<Literal> value = ReadFrom(mapped->file, arrays[k], shapes[leaf], table);
     if (!value.ok()) {
-      ShowArrayError(value.status(), *mapped, arrays[k], path, diagnostics);
+      AddArrayError(value.status(), *mapped, arrays[k], path, issues);
       return std::nullopt;
     }
     values.push_back(*std::move(value));
@@ -309,58 +325,60 @@ std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, abs
 }
 
 std::optional<std::vector<Literal>> ReadArrayParts(const std::string& path, absl::Span<const LeafNames> names,
-                                                   const interp::Division& division, const interp::DeviceRange& devices,
-                                                   std::string_view noun, cli::DiagnosticReporter* diagnostics) {
+                                                   const Division& division, const DeviceRange& devices,
+                                                   std::string_view noun, std::vector<FileIssue>* issues) {
   const std::vector<Shape>& shapes = division.argument_shapes;
-  const std::optional<MappedFile> mapped = OpenMapped(path, names, shapes, 1, noun, diagnostics);
+  const std::optional<MappedFile> mapped = OpenMapped(path, names, shapes, 1, noun, issues);
   if (!mapped) return std::nullopt;
   return ReadParts(
       division, devices, [&](size_t n) { return ArrayOf(mapped->file, mapped->arrays[n], shapes[n]); },
-      [&](const absl::Status& status, size_t n) {
-        ShowArrayError(status, *mapped, mapped->arrays[n], path, diagnostics);
-      });
+      [&](const absl::Status& status, size_t n) { AddArrayError(status, *mapped, mapped->arrays[n], path, issues); });
 }
 
-std::optional<std::vector<Literal>> ReadNpyParts(const std::string& directory, const interp::Division& division,
-                                                 const interp::DeviceRange& devices,
-                                                 cli::DiagnosticReporter* diagnostics) {
+std::optional<std::vector<Literal>> ReadNpyParts(const std::string& directory, const Division& division,
+                                                 const DeviceRange& devices, std::vector<FileIssue>* issues) {
   const auto path_of = [&](size_t n) { return StrCat(directory, "/arg", n, ".npy"); };
   return ReadParts(
       division, devices,
-      [&](size_t n) -> absl::StatusOr<interp::StoredArray> {
-        const absl::StatusOr<interp::ArrayFile> file = interp::ArrayFile::Open(path_of(n));
+      [&](size_t n) -> absl::StatusOr<StoredArray> {
+        const absl::StatusOr<ArrayFile> file = ArrayFile::Open(path_of(n));
         if (!file.ok()) return file.status();
         return ArrayOf(*file, 0, division.argument_shapes[n]);
       },
-      [&](const absl::Status& status, size_t n) { ShowFileError(status, path_of(n), diagnostics); });
+      [&](const absl::Status& status, size_t n) { AddFileError(status, path_of(n), issues); });
 }
 
-std::optional<Literal> ReadNpyFile(const std::string& path, Shape shape, ShapeTable* table,
-                                   cli::DiagnosticReporter* diagnostics) {
-  absl::StatusOr<Literal> value = absl::NotFoundError("");
-  if (absl::StatusOr<interp::ArrayFile> file = interp::ArrayFile::Open(path); file.ok()) {
-    value = ReadFrom(*file, 0, shape, table);
-  } else {
-    value = file.status();
+std::optional<std::vector<Literal>> ReadNpyValues(const std::string& directory, absl::Span<const Shape> shapes,
+                                                  ShapeTable* table, const DeviceRange& devices,
+                                                  std::vector<FileIssue>* issues) {
+  std::vector<Literal> all;
+  for (int64_t d = devices.first; d < devices.first + devices.count; ++d) {
+    const std::string own = StrCat(directory, "/device", d);
+    std::error_code error;
+    const std::string& from = std::filesystem::is_directory(own, error) ? own : directory;
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      if (!shapes[i].IsArray()) {
+        all.push_back(Literal::Zeros(shapes[i]));
+        continue;
+      }
+      std::optional<Literal> value = ReadNpyFile(StrCat(from, "/arg", i, ".npy"), shapes[i], table, issues);
+      if (!value) return std::nullopt;
+      all.push_back(*std::move(value));
+    }
   }
-  if (value.ok()) return *std::move(value);
-  ShowFileError(value.status(), path, diagnostics);
-  return std::nullopt;
+  return all;
 }
 
-bool WriteArrayValues(const std::string& path, absl::Span<const Literal> results, int64_t devices,
-                      cli::DiagnosticReporter* diagnostics) {
+absl::Status WriteArrayValues(const std::string& path, absl::Span<const Literal> results, int64_t devices) {
   const size_t each = results.size() / static_cast<size_t>(devices);
   const std::vector<LeafNames> names = ResultNames(each);
-  std::vector<interp::NamedValue> arrays;
+  std::vector<NamedValue> arrays;
   for (size_t k = 0; k < results.size(); ++k) {
     if (!results[k].shape().IsArray()) continue;
     const std::string& name = names[k % each][0];
     arrays.push_back({devices > 1 ? StrCat("device", k / each, ".", name) : name, results[k]});
   }
-  const absl::Status written = interp::WriteArrayFile(path, arrays);
-  if (!written.ok()) diagnostics->ShowOutputError(written);
-  return written.ok();
+  return WriteArrayFile(path, arrays);
 }
 
-}  // namespace hlokit::run
+}  // namespace hlokit::interp
