@@ -253,7 +253,7 @@ class UseFinder {
       pending->push_back({i.operand(0), at.leaf});
       if (const Computation body = i.computation_attr(Attr::kBody); body.valid())
         pending->push_back({body.root(), at.leaf});
-    } else if (opcode == Opcode::kCall || opcode == Opcode::kFusion || opcode == Opcode::kConditional) {
+    } else if (HasTrait(opcode, kControlFlow)) {
       i.ForEachCallee([&](Computation called) {
         if (called.valid()) pending->push_back({called.root(), at.leaf});
       });

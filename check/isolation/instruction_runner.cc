@@ -29,7 +29,7 @@ Runnable ClassifyAlone(Instruction i) {
   const Opcode opcode = i.opcode();
   const bool custom = opcode == Opcode::kCustomCall;
   if (HasTrait(opcode, kCollective) || (HasTrait(opcode, kImpure) && !custom)) return Runnable::kDevices;
-  const bool async = HasTrait(opcode, kStartsAsync) || HasTrait(opcode, kUpdatesAsync) || HasTrait(opcode, kEndsAsync);
+  const bool async = HasTrait(opcode, kAsyncChain);
   if (opcode == Opcode::kUnknown || HasTrait(opcode, kSideEffect) || async ||
       (custom && i.bool_attr(Attr::kCustomCallHasSideEffect))) {
     return Runnable::kSideEffects;
@@ -104,12 +104,10 @@ double WorkOf(Instruction i) {
   double each = 1;  // per element of the result
   const WindowView window = WindowView::Of(i);
   for (int64_t d = 0; window.ok() && d < window.rank(); ++d) each *= static_cast<double>(window[d].size);
-  const bool is_dot =
-      i.opcode() == Opcode::kDot || i.opcode() == Opcode::kRaggedDot || i.opcode() == Opcode::kScaledDot;
-  if (is_dot) {
-    for (int64_t d : DotDims::Of(i).lhs_contracting) each *= static_cast<double>(i.operand(0).shape().dim(d));
-  } else if (i.opcode() == Opcode::kConvolution) {
+  if (i.opcode() == Opcode::kConvolution) {
     each *= i.operand(1).shape().IsArray() ? ElementsOf(i.operand(1).shape()) : 1;
+  } else if (HasTrait(i.opcode(), kContracts)) {
+    for (int64_t d : DotDims::Of(i).lhs_contracting) each *= static_cast<double>(i.operand(0).shape().dim(d));
   } else if (i.opcode() == Opcode::kFft) {
     for (int64_t n : i.list_attr(Attr::kFftLength)) each += static_cast<double>(n);
   } else if (i.opcode() == Opcode::kSort || i.opcode() == Opcode::kTopK) {
@@ -142,8 +140,8 @@ InstructionRunner::InstructionRunner(const Module& module, EngineKind engine, co
 
 Runnable InstructionRunner::Classify(Instruction i) const {
   const Opcode opcode = i.opcode();
-  if (opcode == Opcode::kParameter || opcode == Opcode::kConstant || HasTrait(opcode, kForwards) ||
-      opcode == Opcode::kAfterAll || CallsSequentialCode(opcode)) {
+  if (HasTrait(opcode, kLeaf) || HasTrait(opcode, kForwards) || opcode == Opcode::kAfterAll ||
+      CallsSequentialCode(opcode)) {
     return Runnable::kNothing;
   }
   return ClassifyInPart(i);

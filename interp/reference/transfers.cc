@@ -39,7 +39,7 @@ Channel ChannelOf(Instruction instruction) {
   constexpr std::string_view kPairsKey = "_xla_send_recv_source_target_pairs";
   Channel channel;
   const Opcode opcode = instruction.opcode();
-  const bool done = opcode == Opcode::kRecvDone || opcode == Opcode::kSendDone;
+  const bool done = HasTrait(opcode, kTransfers) && HasTrait(opcode, kEndsAsync);
   const bool from_start = done && !instruction.has(Attr::kChannelId) && instruction.operand(0).has(Attr::kChannelId);
   const Instruction at = from_start ? instruction.operand(0) : instruction;
   channel.host = at.bool_attr(Attr::kIsHostTransfer);

@@ -86,7 +86,7 @@ absl::Status Builder::CheckAttrs(Opcode opcode, absl::Span<const AttrValue> give
 
 Builder::Result Builder::Add(Opcode opcode, Operands operands, absl::Span<const AttrValue> attrs, Shape declared) {
   const std::string name = TakeName();
-  if (opcode == Opcode::kParameter || opcode == Opcode::kConstant || opcode == Opcode::kUnknown) {
+  if (HasTrait(opcode, kLeaf) || opcode == Opcode::kUnknown) {
     return Error(ToString(opcode), " cannot be built from its opcode alone");
   }
   if (absl::Status status = CheckOperands(operands); !status.ok()) return status;

@@ -43,7 +43,7 @@ PrintOptions PrintOptionsFor(const FingerprintOptions& options) {
 
 // Returns true if an instruction of the opcode may itself have a side effect.
 bool MayHaveEffect(Opcode opcode) {
-  constexpr uint32_t kAny = kSideEffect | kCollective | kStartsAsync | kUpdatesAsync | kEndsAsync;
+  constexpr uint32_t kAny = kSideEffect | kCollective | kAsyncChain;
   return (kOpcodeTraits[static_cast<size_t>(opcode)] & kAny) != 0 || opcode == Opcode::kCustomCall;
 }
 

@@ -81,7 +81,7 @@ Instruction AsyncStarts::LoopInit(Computation computation) {
 bool IsSingleInstructionWrapper(Computation computation) {
   if (!computation.record().root.valid()) return false;
   const Opcode wrapped = computation.root().opcode();
-  if (wrapped == Opcode::kSend || wrapped == Opcode::kRecv) return false;
+  if (HasTrait(wrapped, kTransfers) && HasTrait(wrapped, kStartsAsync)) return false;
   for (Instruction i : computation.instructions()) {
     if (i.opcode() != Opcode::kParameter && !i.is_root()) return false;
   }

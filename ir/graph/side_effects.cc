@@ -11,7 +11,7 @@ namespace hlokit {
 namespace {
 
 // Custom-calls declare side effects in an attribute.
-constexpr uint32_t kMayHaveEffect = kSideEffect | kCollective | kStartsAsync | kUpdatesAsync | kEndsAsync;
+constexpr uint32_t kMayHaveEffect = kSideEffect | kCollective | kAsyncChain;
 
 // Returns true if no instruction of this opcode has side effects itself, whatever its attributes.
 bool NeverHasEffect(Opcode opcode) {
@@ -28,7 +28,7 @@ bool HasSideEffectNoRecurse(Instruction i) {
   if (HasTrait(opcode, kCollective)) {
     return i.has(Attr::kChannelId) || i.bool_attr(Attr::kConstrainLayout) || HasTrait(opcode, kStartsAsync);
   }
-  return HasTrait(opcode, kStartsAsync) || HasTrait(opcode, kUpdatesAsync) || HasTrait(opcode, kEndsAsync);
+  return HasTrait(opcode, kAsyncChain);
 }
 
 SideEffects::SideEffects(const Module& module) : computations_(module.computation_id_bound(), 0) {

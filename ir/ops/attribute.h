@@ -159,7 +159,7 @@ struct AttrInfo {
 };
 
 inline constexpr AttrInfo kAttrInfo[] = {
-#define ATTRIBUTE(name, text, type, enum_type, elision, category) \
+#define ATTRIBUTE(name, text, type, enum_type, elision, category, ...) \
   {text, AttrType::type, EnumType::k##enum_type, DefaultElision::elision, AttrCategory::category},
 #include "ir/ops/attributes.def"
 };

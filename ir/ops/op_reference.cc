@@ -114,7 +114,18 @@ constexpr std::pair<OpTrait, std::string_view> kTraitNames[] = {
     {kAppliesComputation, ""},
     {kOwnsCallee, ""},
     {kImpure, ""},
+    {kReducesAcrossDevices, ""},
+    {kReinterprets, ""},
+    {kTransfers, ""},
+    {kIdempotent, ""},
+    {kDeviceId, ""},
+    {kLeaf, ""},
+    {kReadsPart, ""},
+    {kCombines, ""},
+    {kContracts, ""},
+    {kKeepsLayout, ""},
     {kCalls, ""},
+    {kAppliesToElements, ""},
 };
 static_assert(std::accumulate(std::begin(kTraitNames), std::end(kTraitNames), uint32_t{0},
                               [](uint32_t all, const auto& row) { return all | row.first; }) == 2 * kLastTrait - 1);

@@ -22,22 +22,23 @@ namespace {
   constexpr AttrSpec k##name##Specs[] = {__VA_ARGS__{Attr::kUnknownOpcode, AttrSpec::kLegacy, 0}};
 #include "ir/ops/opcode_columns.inc"
 
-constexpr uint32_t CallTrait(absl::Span<const AttrSpec> specs) {
+constexpr uint32_t CallTraits(uint32_t traits, absl::Span<const AttrSpec> specs) {
   for (const AttrSpec& spec : specs) {
-    if (NamesComputations(spec.attr)) return kCalls;
+    if (!NamesComputations(spec.attr)) continue;
+    return (traits & (kControlFlow | kGenericAsync | kImpure)) == 0 ? kCalls | kAppliesToElements : kCalls;
   }
   return 0;
 }
 
 constexpr OpcodeInfo kInfo[] = {
-#define OPCODE(name, text, min, max, rule, types, traits, elements, kernel, description, ...)    \
-  {text,                                                                                         \
-   min,                                                                                          \
-   max,                                                                                          \
-   ShapeRule::k##rule,                                                                           \
-   OperandTypes::k##types,                                                                       \
-   static_cast<uint32_t>((traits) | CallTrait({k##name##Specs, std::size(k##name##Specs) - 1})), \
-   ElementSource::k##elements,                                                                   \
+#define OPCODE(name, text, min, max, rule, types, traits, elements, kernel, description, ...)             \
+  {text,                                                                                                  \
+   min,                                                                                                   \
+   max,                                                                                                   \
+   ShapeRule::k##rule,                                                                                    \
+   OperandTypes::k##types,                                                                                \
+   static_cast<uint32_t>((traits) | CallTraits(traits, {k##name##Specs, std::size(k##name##Specs) - 1})), \
+   ElementSource::k##elements,                                                                            \
    absl::Span<const AttrSpec>(k##name##Specs, std::size(k##name##Specs) - 1)},
 #include "ir/ops/opcode_columns.inc"
     {"unknown",

@@ -41,8 +41,23 @@ enum OpTrait : uint32_t {
   kAppliesComputation = 1 << 14,
   kOwnsCallee = 1 << 15,
   kImpure = 1 << 16,
-  kCalls = 1 << 17,  // has attributes that name computations, by its row. An unknown opcode might
-  kLastTrait = kCalls,
+  kReducesAcrossDevices = 1 << 17,
+  kReinterprets = 1 << 18,
+  kTransfers = 1 << 19,
+  kIdempotent = 1 << 20,
+  kDeviceId = 1 << 21,
+  kLeaf = 1 << 22,
+  kReadsPart = 1 << 23,
+  kCombines = 1 << 24,
+  kContracts = 1 << 25,
+  kKeepsLayout = 1 << 26,
+  // By the attributes of the row: it names computations. An unknown opcode might.
+  kCalls = 1 << 27,
+  // Also: applies them to elements (reduce, sort, all-reduce); others run theirs as sequences of instructions.
+  kAppliesToElements = 1 << 28,
+  kLastTrait = kAppliesToElements,
+  // Of any member of a start/update/done chain.
+  kAsyncChain = kStartsAsync | kUpdatesAsync | kEndsAsync,
 };
 
 // How a result shape is inferred from operands and attributes (opcodes.def).
@@ -101,12 +116,19 @@ const OpcodeInfo& InfoOf(Opcode opcode);
 extern const std::array<uint32_t, kOpcodeCount + 1> kOpcodeTraits;
 
 inline std::string_view ToString(Opcode opcode) { return InfoOf(opcode).text; }
+// Returns true if the opcode has the trait, or any of several.
 inline bool HasTrait(Opcode opcode, OpTrait trait) { return (kOpcodeTraits[static_cast<size_t>(opcode)] & trait) != 0; }
 inline bool MightHaveCalledComputations(Opcode opcode) { return HasTrait(opcode, kCalls); }
 // Returns true for opcodes that run their callees as sequences of instructions: call, while, conditional; not fusion.
 inline bool CallsSequentialCode(Opcode opcode) {
   return HasTrait(opcode, kControlFlow) && !HasTrait(opcode, kOwnsCallee);
 }
+// Returns true for opcodes whose callees run with values of the instruction: also fusion and async-start.
+inline bool RunsCallees(Opcode opcode) {
+  return HasTrait(opcode, kControlFlow) || (HasTrait(opcode, kGenericAsync) && HasTrait(opcode, kStartsAsync));
+}
+// Returns true for opcodes that wait for a start other than that of a transfer.
+inline bool EndsOperation(Opcode opcode) { return HasTrait(opcode, kEndsAsync) && !HasTrait(opcode, kTransfers); }
 // Returns the opcode of which a start or done opcode is a half (all-gather for all-gather-start), else `opcode`.
 Opcode SynchronousOpcode(Opcode opcode);
 inline bool MovesElements(Opcode opcode) { return InfoOf(opcode).elements == ElementSource::kMoved; }

@@ -50,8 +50,7 @@ class Writers {
 
   void Visit(const Holder& holder, Instruction held_by, Instruction user, int64_t operand) {
     const Opcode opcode = user.opcode();
-    if (opcode == Opcode::kCall || opcode == Opcode::kConditional || opcode == Opcode::kCustomCall ||
-        opcode == Opcode::kDynamicUpdateSlice || opcode == Opcode::kFusion || opcode == Opcode::kWhile) {
+    if (HasTrait(opcode, kControlFlow) || opcode == Opcode::kCustomCall || opcode == Opcode::kDynamicUpdateSlice) {
       ++count_;
     } else if (opcode == Opcode::kGetTupleElement) {
       if (!holder.index.empty() && user.int_attr(Attr::kIndex) == holder.index[0]) {

@@ -12,39 +12,8 @@ namespace {
 
 constexpr DiagnosticKind kLayoutKind = DiagnosticKind::kLayout;
 
-// Opcodes, except elementwise ones, whose result has the layout of operands of the same rank.
-const std::array<bool, kOpcodeCount + 1>& KeepsLayout() {
-  static const auto* const keeps = [] {
-    auto* table = new std::array<bool, kOpcodeCount + 1>{};
-    for (size_t o = 0; o < kOpcodeCount; ++o) (*table)[o] = HasTrait(static_cast<Opcode>(o), kElementwise);
-    for (Opcode opcode : {Opcode::kAddDependency,
-                          Opcode::kAllGather,
-                          Opcode::kAllToAll,
-                          Opcode::kBitcastConvert,
-                          Opcode::kCholesky,
-                          Opcode::kCollectivePermute,
-                          Opcode::kConcatenate,
-                          Opcode::kDynamicSlice,
-                          Opcode::kDynamicUpdateSlice,
-                          Opcode::kFft,
-                          Opcode::kMap,
-                          Opcode::kOptimizationBarrier,
-                          Opcode::kPad,
-                          Opcode::kReducePrecision,
-                          Opcode::kReduceWindow,
-                          Opcode::kReverse,
-                          Opcode::kScatter,
-                          Opcode::kSelectAndScatter,
-                          Opcode::kSetDimensionSize,
-                          Opcode::kSlice,
-                          Opcode::kSort,
-                          Opcode::kTriangularSolve}) {
-      (*table)[static_cast<size_t>(opcode)] = true;
-    }
-    (*table)[static_cast<size_t>(Opcode::kCopy)] = false;
-    return table;
-  }();
-  return *keeps;
+bool KeepsLayout(Opcode opcode) {
+  return (HasTrait(opcode, kElementwise) || HasTrait(opcode, kKeepsLayout)) && opcode != Opcode::kCopy;
 }
 
 // Returns true if operands and result may have different element sizes.
@@ -180,7 +149,7 @@ void CheckLayoutFields(VerifierContext& v, Instruction i) {
 
 void CheckLayouts(VerifierContext& v, Instruction i) {
   const Opcode opcode = i.opcode();
-  if (KeepsLayout()[static_cast<size_t>(opcode)]) CheckKeptOrder(v, i);
+  if (KeepsLayout(opcode)) CheckKeptOrder(v, i);
   if (HasTrait(opcode, kControlFlow)) {
     CheckCallLayouts(v, i);
   } else if (opcode == Opcode::kTuple) {

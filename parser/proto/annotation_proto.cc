@@ -135,6 +135,8 @@ ListId ReadFrontendAttributes(const xla::FrontendAttributes& proto, Context* con
   return EncodeFrontendAttributes(context, std::move(entries));
 }
 
+std::string TextKey(Attr attr) { return StrCat("hlokit.attribute.", ToString(attr)); }
+
 void WriteStatistics(const Context& context, ListId id, xla::StatisticsViz* out) {
   const StatisticsViz statistics = DecodeStatisticsViz(context, id);
   out->set_stat_index_to_visualize(statistics.visualizing_index);

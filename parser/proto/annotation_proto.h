@@ -13,6 +13,7 @@
 #include "ir/graph/context.h"
 #include "ir/graph/metadata.h"
 #include "ir/graph/module_header.h"
+#include "ir/ops/attribute.h"
 #include "parser/proto/hlo.pb.h"
 #include "parser/proto/xla_data.pb.h"
 
@@ -33,6 +34,10 @@ StackFrames ReadStackFrames(const xla::StackFrameIndexProto& proto, Context* con
 
 void WriteFrontendAttributes(const Context& context, ListId attributes, xla::FrontendAttributes* out);
 ListId ReadFrontendAttributes(const xla::FrontendAttributes& proto, Context* context);
+
+// The frontend attribute that has the HLO text of an attribute for which XLA's message has no field: kind TEXT of
+// ir/ops/attributes.def.
+std::string TextKey(Attr attr);
 
 void WriteStatistics(const Context& context, ListId statistics, xla::StatisticsViz* out);
 ListId ReadStatistics(const xla::StatisticsViz& proto, Context* context);

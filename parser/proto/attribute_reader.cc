@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parser/proto/attribute_reader.h"
 
+#include <array>
 #include <bit>
 #include <string>
 #include <string_view>
@@ -8,8 +9,11 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/graph/complete_attributes.h"
+#include "parser/hlo/attribute_parser.h"
+#include "parser/hlo/shape_parser.h"
 #include "parser/proto/annotation_proto.h"
 #include "parser/proto/literal_proto.h"
+#include "parser/text/text_cursor.h"
 
 namespace hlokit {
 namespace {
@@ -75,6 +79,15 @@ const xla::DotDimensionNumbers& DotDimensions(const xla::HloInstructionProto& pr
   return proto.has_ragged_dot_dimension_numbers() ? proto.ragged_dot_dimension_numbers().dot_dimension_numbers()
                                                   : proto.dot_dimension_numbers();
 }
+
+// Attributes that messages have as text.
+constexpr std::array<bool, kAttrCount> kIsText = [] {
+  std::array<bool, kAttrCount> table{};
+#define PROTO_TEXT(Name) table[static_cast<size_t>(Attr::k##Name)] = true;
+#define PROTO_CUSTOM(Name)
+#include "parser/proto/attribute_fields.def"
+  return table;
+}();
 
 }  // namespace
 
@@ -161,6 +174,26 @@ AttributeReader::Payload AttributeReader::ReadCallee(const Source& in, Attr attr
   return Callee(proto, 0);
 }
 
+// The HLO text that InstructionWriter::WriteText wrote.
+AttributeReader::Payload AttributeReader::ReadText(const Source& in, Attr attr) {
+  const auto& map = in.proto.frontend_attributes().map();
+  const auto found = map.find(TextKey(attr));
+  if (found == map.end()) return Absent();
+  const std::string text = found->second;
+  DiagnosticSink sink;
+  TextCursor cursor(text, &sink);
+  constexpr int64_t kMaxNesting = 64;
+  ShapeParser shapes(&cursor, &context(), kMaxNesting);
+  LiteralBudget budget;
+  AttributeParser parser(&cursor, &context(), &shapes, &budget);
+  uint32_t payload = 0;
+  if (!parser.Parse(attr, &payload) || !cursor.AtEnd()) {
+    return absl::InvalidArgumentError(
+        StrCat("the frontend attribute ", TextKey(attr), " is no value of `", ToString(attr), "`: ", text));
+  }
+  return IsElided(module_, in.opcode, {attr, payload}) ? Absent() : Payload(payload);
+}
+
 // Messages have the sizes of all slices one after another, HLO text a list for each slice: as long as the rank of the
 // array that it is a slice of.
 AttributeReader::Payload AttributeReader::ReadPermuteSliceSizes(const Source& in) {
@@ -207,10 +240,9 @@ absl::Status AttributeReader::Read(const xla::HloInstructionProto& proto, Opcode
   for (const AttrSpec& spec : InfoOf(opcode).attributes) {
     if (absl::Status status = read(spec.attr); !status.ok()) return status;
   }
-  constexpr Attr kOfAllOpcodes[] = {Attr::kSharding, Attr::kOrigin, Attr::kFrontendAttributes, Attr::kStatistics,
-                                    Attr::kBackendConfig};
-  for (Attr attr : kOfAllOpcodes) {
-    if (absl::Status status = read(attr); !status.ok()) return status;
+  // Those of all opcodes. Only parameters have a replication.
+  for (size_t i = static_cast<size_t>(Attr::kParameterReplication) + 1; i < kAttrCount; ++i) {
+    if (absl::Status status = read(static_cast<Attr>(i)); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
@@ -246,6 +278,9 @@ AttributeReader::Payload AttributeReader::ReadOne(const Source& in, Attr attr) {
 #define PROTO_DOT_DIMS(Name, field) \
   case Attr::k##Name:               \
     return List(Ints(DotDimensions(proto).field()));
+#define PROTO_TEXT(Name) \
+  case Attr::k##Name:    \
+    return ReadText(in, attr);
 #define PROTO_CALLEE(Name) \
   case Attr::k##Name:      \
     return ReadCallee(in, attr);
@@ -473,8 +508,17 @@ AttributeReader::Payload AttributeReader::ReadOrigin(const Source& in) {
 }
 
 AttributeReader::Payload AttributeReader::ReadFrontendAttributes(const Source& in) {
-  if (in.proto.frontend_attributes().map_size() == 0) return Absent();
-  return std::optional<uint32_t>(hlokit::ReadFrontendAttributes(in.proto.frontend_attributes(), &context()).value);
+  const xla::FrontendAttributes& given = in.proto.frontend_attributes();
+  std::vector<std::string> texts;  // of attributes without a field
+  for (const AttrSpec& spec : InfoOf(in.opcode).attributes) {
+    if (!kIsText[static_cast<size_t>(spec.attr)]) continue;
+    if (std::string key = TextKey(spec.attr); given.map().contains(key)) texts.push_back(std::move(key));
+  }
+  if (given.map_size() == static_cast<int>(texts.size())) return Absent();
+  if (texts.empty()) return std::optional<uint32_t>(hlokit::ReadFrontendAttributes(given, &context()).value);
+  xla::FrontendAttributes others = given;
+  for (const std::string& key : texts) others.mutable_map()->erase(key);
+  return std::optional<uint32_t>(hlokit::ReadFrontendAttributes(others, &context()).value);
 }
 
 AttributeReader::Payload AttributeReader::ReadControlPredecessors(const Source& /*in*/) {

@@ -50,6 +50,7 @@ class AttributeReader {
 #define PROTO_CUSTOM(Name) Payload Read##Name(const Source& in);
 #include "parser/proto/attribute_fields.def"
   Payload ReadCallee(const Source& in, Attr attr);
+  Payload ReadText(const Source& in, Attr attr);
 
   static Payload Absent() { return std::optional<uint32_t>(); }
   Payload Callee(const xla::HloInstructionProto& proto, int index);

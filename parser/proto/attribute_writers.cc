@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes as fields of XLA's HloInstructionProto, by the rows of attribute_fields.def.
+// Attributes as fields of XLA's HloInstructionProto, by the column `proto` of ir/ops/attributes.def.
 #include <cinttypes>
 #include <cstdio>
 #include <string>
 #include <string_view>
 
 #include "ir/graph/attribute_views.h"
+#include "ir/text/attribute_text.h"
+#include "ir/text/printer.h"
 #include "parser/proto/annotation_proto.h"
 #include "parser/proto/instruction_writer.h"
 #include "parser/proto/sharding_proto.h"
@@ -80,6 +82,9 @@ absl::Status InstructionWriter::WriteAttribute(Instruction i, AttrValue value, x
 #define PROTO_CUSTOM(Name) \
   case Attr::k##Name:      \
     return Write##Name(i, value, out);
+#define PROTO_TEXT(Name) \
+  case Attr::k##Name:    \
+    return WriteText(value, out);
 // Write has the called computations.
 #define PROTO_CALLEE(Name) \
   case Attr::k##Name:      \
@@ -89,6 +94,16 @@ absl::Status InstructionWriter::WriteAttribute(Instruction i, AttrValue value, x
     break;
 #include "parser/proto/attribute_fields.def"
   }
+  return absl::OkStatus();
+}
+
+absl::Status InstructionWriter::WriteText(AttrValue value, xla::HloInstructionProto* out) {
+  std::string text;
+  {
+    TextWriter to(&text);
+    PrintAttrValue(to, module_, value);
+  }
+  (*out->mutable_frontend_attributes()->mutable_map())[TextKey(value.attr)] = Utf8(text);
   return absl::OkStatus();
 }
 

@@ -66,8 +66,7 @@ void InstructionWriter::WriteDefaults(Instruction i, xla::HloInstructionProto* o
     out->set_comparison_type(std::string(EnumTexts(EnumType::kComparisonType)[static_cast<size_t>(type)]));
     out->set_comparison_order(type == ComparisonType::kFloat ? "PARTIAL" : "TOTAL");
   }
-  const bool multiplies = opcode == Opcode::kDot || opcode == Opcode::kScaledDot || opcode == Opcode::kRaggedDot ||
-                          opcode == Opcode::kConvolution;
+  const bool multiplies = HasTrait(opcode, kContracts);
   if (multiplies && !i.has(Attr::kOperandPrecision)) {
     for (int k = 0; k < 2; ++k) out->mutable_precision_config()->add_operand_precision(xla::PrecisionConfig::DEFAULT);
   }

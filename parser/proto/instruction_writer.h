@@ -43,6 +43,7 @@ class InstructionWriter {
   absl::Status WriteAttribute(Instruction i, AttrValue value, xla::HloInstructionProto* out);
 #define PROTO_CUSTOM(Name) absl::Status Write##Name(Instruction i, AttrValue value, xla::HloInstructionProto* out);
 #include "parser/proto/attribute_fields.def"
+  absl::Status WriteText(AttrValue value, xla::HloInstructionProto* out);
   // ---- instruction_writer.cc ----
   absl::Status WriteConstant(LiteralId literal, Shape shape, xla::LiteralProto* out);
   absl::Status WriteShardingTo(ListId sharding, xla::OpSharding* out);

@@ -4,7 +4,11 @@
 #ifndef HLOKIT_PARSER_STABLEHLO_KEPT_ATTRIBUTES_H_
 #define HLOKIT_PARSER_STABLEHLO_KEPT_ATTRIBUTES_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <string_view>
+
+#include "ir/ops/attribute.h"
 
 namespace hlokit::stablehlo {
 
@@ -45,6 +49,18 @@ inline constexpr std::string_view kControlId = "hlokit.control_id";
 inline constexpr std::string_view kControlPredecessors = "hlokit.control_predecessors";
 // The discardable attribute that keeps the backend_config of an operation that has none of its own.
 inline constexpr std::string_view kBackendConfig = "mhlo.backend_config";
+
+// How StableHLO says an attribute: the column `stablehlo` of ir/ops/attributes.def.
+enum class AttributeForm : uint8_t { kOwn, kNamed, kText, kOwnOrText };
+inline constexpr AttributeForm kAttributeForms[] = {
+#define ATTRIBUTE(name, text, type, enum_type, elision, category, proto, stablehlo) AttributeForm::k##stablehlo,
+#include "ir/ops/attributes.def"
+};
+constexpr AttributeForm FormOf(Attr attr) { return kAttributeForms[static_cast<size_t>(attr)]; }
+// Returns true for attributes that kAttributes may have.
+constexpr bool IsText(Attr attr) {
+  return FormOf(attr) == AttributeForm::kText || FormOf(attr) == AttributeForm::kOwnOrText;
+}
 
 }  // namespace hlokit::stablehlo
 

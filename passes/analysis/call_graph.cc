@@ -9,7 +9,7 @@ namespace {
 
 CallContext KindOf(Opcode opcode) {
   if (opcode == Opcode::kFusion) return CallContext::kFused;
-  if (HasTrait(opcode, kControlFlow) || opcode == Opcode::kAsyncStart) return CallContext::kControlFlow;
+  if (RunsCallees(opcode)) return CallContext::kControlFlow;
   return CallContext::kEmbedded;
 }
 

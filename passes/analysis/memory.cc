@@ -15,7 +15,7 @@ namespace {
 constexpr uint32_t kNoBuffer = 0xffffffffu;
 
 // Returns true if the callees have buffers of their own.
-bool RunsComputations(Instruction i) { return HasTrait(i.opcode(), kControlFlow) || i.opcode() == Opcode::kAsyncStart; }
+bool RunsComputations(Instruction i) { return RunsCallees(i.opcode()); }
 
 // Operands whose buffers the result may reuse; with `all`, each of them in turn.
 struct Reuse {

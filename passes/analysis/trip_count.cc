@@ -38,7 +38,7 @@ Value Source(Value v) {
       if (!body.valid() || !body.root().valid() || body.root().opcode() != Opcode::kTuple) return v;
       if (k < 0 || k >= body.root().operand_count()) return v;
       v = {body.root().operand(k), fusion};
-    } else if (opcode == Opcode::kCopy || opcode == Opcode::kBitcast || opcode == Opcode::kReshape) {
+    } else if (HasTrait(opcode, kReinterprets)) {
       if (v.at.shape().element_type() != v.at.operand(0).shape().element_type()) return v;
       v.at = v.at.operand(0);
     } else {

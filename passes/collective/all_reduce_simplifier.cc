@@ -48,8 +48,7 @@ std::optional<Replacement> ReplacementOf(Instruction i, UniformValues& uniform) 
     const std::optional<int64_t> factor = FactorOfSum(i.shape().element_type(), groups->group_size());
     return factor ? std::optional<Replacement>({i.id(), *factor, false}) : std::nullopt;
   }
-  const bool idempotent =
-      reducer == Opcode::kMaximum || reducer == Opcode::kMinimum || reducer == Opcode::kAnd || reducer == Opcode::kOr;
+  const bool idempotent = HasTrait(reducer, kIdempotent);
   return idempotent ? std::optional<Replacement>({i.id(), 1, false}) : std::nullopt;
 }
 

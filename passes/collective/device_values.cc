@@ -133,7 +133,7 @@ std::optional<std::vector<Instruction>> Inputs(Instruction i) {
   if (!IsOneInteger(i)) return std::nullopt;
   const Opcode opcode = i.opcode();
   std::vector<Instruction> inputs;
-  if (opcode == Opcode::kConstant || opcode == Opcode::kReplicaId || opcode == Opcode::kPartitionId) return inputs;
+  if (opcode == Opcode::kConstant || HasTrait(opcode, kDeviceId)) return inputs;
   const bool table = IsTableLookup(i);
   if (!table && FunctionOf(opcode) == nullptr) return std::nullopt;
   if (opcode == Opcode::kBitcast && i.shape().element_type() != i.operand(0).shape().element_type()) {
@@ -171,11 +171,10 @@ std::optional<DeviceValues> ValuesOf(Instruction i, const DeviceCounts& counts,
 
 // Returns true if the value of `i` is a function of its operands, the same one on all devices.
 bool IsFunctionOfOperands(Instruction i) {
-  constexpr uint32_t kDiffers =
-      kSideEffect | kImpure | kCollective | kControlFlow | kStartsAsync | kUpdatesAsync | kEndsAsync;
+  constexpr uint32_t kDiffers = kSideEffect | kImpure | kCollective | kControlFlow | kAsyncChain;
   const Opcode opcode = i.opcode();
   return opcode != Opcode::kUnknown && (kOpcodeTraits[static_cast<size_t>(opcode)] & kDiffers) == 0 &&
-         opcode != Opcode::kParameter && opcode != Opcode::kReplicaId && opcode != Opcode::kPartitionId;
+         opcode != Opcode::kParameter && !HasTrait(opcode, kDeviceId);
 }
 
 // Returns true if each callee applies functions to its parameters.

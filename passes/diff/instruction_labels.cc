@@ -58,7 +58,7 @@ class Labeler {
         MixHash(MixHash(opcode, static_cast<uint64_t>(shape.element_type())),
                 static_cast<uint64_t>(shape.IsArray() ? shape.rank() : shape.tuple_size())));
     uint64_t value = 0;
-    if (r.opcode == Opcode::kConstant || r.opcode == Opcode::kParameter) value = r.payload + uint64_t{1};
+    if (HasTrait(r.opcode, kLeaf)) value = r.payload + uint64_t{1};
     uint64_t operation = MixHash(MixHash(opcode, shape.WithoutLayout().id().value), value);
     uint64_t contents = MixHash(MixHash(opcode, r.shape.value), value);
     for (const AttrValue& attr : i.attrs()) {

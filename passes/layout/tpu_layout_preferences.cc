@@ -205,11 +205,9 @@ class LayoutSolver {
       LinkLeaves(LeafOf(i), LeafOf(i.operand(0), LeafOfElement(tuple, index)), i.shape().leaf_count());
     } else if (HasTrait(opcode, kForwards)) {
       if (i.operand_count() > 0) LinkWhole(i, i.operand(0));
-    } else if (opcode == Opcode::kWhile || opcode == Opcode::kCall || opcode == Opcode::kFusion ||
-               opcode == Opcode::kConditional) {
+    } else if (HasTrait(opcode, kControlFlow)) {
       LinkCallees(i);
-    } else if (opcode == Opcode::kSend || HasTrait(opcode, kStartsAsync) || HasTrait(opcode, kUpdatesAsync) ||
-               HasTrait(opcode, kEndsAsync)) {
+    } else if (HasTrait(opcode, kAsyncChain)) {
       LinkAsync(i);
     } else if (KeepsDimensions(opcode)) {
       const int64_t leaves = i.shape().leaf_count();
@@ -359,8 +357,7 @@ class LayoutSolver {
           {.kind = LayoutConstraint::kReshape, .leaf = LeafOf(i), .other = LeafOf(i.operand(0)), .weight = 2});
       AddConstraint(
           {.kind = LayoutConstraint::kReshape, .leaf = LeafOf(i.operand(0)), .other = LeafOf(i), .weight = 2});
-    } else if (opcode == Opcode::kCustomCall || HasTrait(opcode, kStartsAsync) || HasTrait(opcode, kUpdatesAsync) ||
-               HasTrait(opcode, kEndsAsync)) {
+    } else if (opcode == Opcode::kCustomCall || HasTrait(opcode, kAsyncChain)) {
       for (int64_t k = 0; k < i.shape().leaf_count(); ++k) AddFixed(LeafOf(i, k), kFixedLayoutWeight);
       for (Instruction operand : i.operands()) {
         if (operand.shape().IsArray()) AddFixed(LeafOf(operand), 2);

@@ -12,10 +12,7 @@ namespace {
 
 // Returns true for calls whose computations run with values of the instruction. Others apply them to elements: values
 // are not followed into these functions, which many instructions share.
-bool PassesValues(Opcode opcode) {
-  return opcode == Opcode::kCall || opcode == Opcode::kFusion || opcode == Opcode::kAsyncStart ||
-         opcode == Opcode::kWhile || opcode == Opcode::kConditional;
-}
+bool PassesValues(Opcode opcode) { return RunsCallees(opcode); }
 
 // Returns true for calls that return a leaf of a root as the same leaf of their own.
 bool ReturnsLeaves(Opcode opcode) { return HasTrait(opcode, kControlFlow); }

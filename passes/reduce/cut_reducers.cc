@@ -65,7 +65,7 @@ class KeepSuffix : public Reducer {
     std::vector<std::pair<InstructionId, InstructionId>> given;
     for (size_t k = 0; k < target.id; ++k) {
       const Instruction i = module.instruction(order[k]);
-      if (i.opcode() == Opcode::kParameter || i.opcode() == Opcode::kConstant) continue;
+      if (HasTrait(i.opcode(), kLeaf)) continue;
       bool used = i.is_root();
       for (Instruction user : i.users()) used |= cut[user.id().value] == 0;
       if (used) given.emplace_back(i.id(), InstructionId());
@@ -116,7 +116,7 @@ class OutputsToOperands : public Reducer {
         continue;
       }
       for (Instruction operand : module.instruction(output).operands()) {
-        if (operand.opcode() != Opcode::kParameter && operand.opcode() != Opcode::kConstant) {
+        if (!HasTrait(operand.opcode(), kLeaf)) {
           outputs.push_back(operand.id());
         }
       }
@@ -134,7 +134,7 @@ class ToParameters : public Reducer {
   std::vector<Target> Targets(const Module& module) const override {
     std::vector<Target> targets;
     for (Instruction i : module.entry().instructions()) {
-      if (i.opcode() == Opcode::kParameter || i.opcode() == Opcode::kConstant || i.is_root()) continue;
+      if (HasTrait(i.opcode(), kLeaf) || i.is_root()) continue;
       targets.push_back({i.id().value, 0});
     }
     return targets;

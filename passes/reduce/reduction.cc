@@ -23,8 +23,7 @@ namespace {
 
 // Returns true for instructions that compute nothing.
 bool IsStructural(Opcode opcode) {
-  return opcode == Opcode::kParameter || opcode == Opcode::kConstant || opcode == Opcode::kTuple ||
-         opcode == Opcode::kGetTupleElement;
+  return HasTrait(opcode, kLeaf) || opcode == Opcode::kTuple || opcode == Opcode::kGetTupleElement;
 }
 
 // Linear in the module.

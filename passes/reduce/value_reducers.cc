@@ -79,7 +79,7 @@ class ToZeros : public Reducer {
     std::vector<Target> targets;
     for (Computation c : module.computations()) {
       for (Instruction i : c.instructions()) {
-        if (i.opcode() == Opcode::kParameter || i.opcode() == Opcode::kConstant || !i.shape().IsArray()) continue;
+        if (HasTrait(i.opcode(), kLeaf) || !i.shape().IsArray()) continue;
         if (i.shape().has_dynamic_dims() || i.shape().element_count() < 0) continue;
         targets.push_back({i.id().value, 0});
       }

@@ -48,10 +48,9 @@ bool HasUnitStrides(Instruction slice) {
 // Returns true for operations whose results hold arrays that were elsewhere before.
 bool PassesArraysOn(Instruction i) {
   const Opcode opcode = i.opcode();
-  return opcode == Opcode::kTuple || opcode == Opcode::kGetTupleElement || opcode == Opcode::kOptimizationBarrier ||
-         opcode == Opcode::kWhile || opcode == Opcode::kCall || opcode == Opcode::kConditional ||
-         opcode == Opcode::kDynamicUpdateSlice || (opcode == Opcode::kBitcast && i.operand(0).shape().IsArray()) ||
-         (IsMoveToHost(i) && IsReplaceableMove(i));
+  return CallsSequentialCode(opcode) || opcode == Opcode::kTuple || opcode == Opcode::kGetTupleElement ||
+         opcode == Opcode::kOptimizationBarrier || opcode == Opcode::kDynamicUpdateSlice ||
+         (opcode == Opcode::kBitcast && i.operand(0).shape().IsArray()) || (IsMoveToHost(i) && IsReplaceableMove(i));
 }
 
 // Returns the number of leaves of a tuple before element `index`.
@@ -189,7 +188,7 @@ bool HostBuffers::RejectsCall(Instruction caller) {
 
 void HostBuffers::FollowOperands(Instruction user) {
   const Opcode opcode = user.opcode();
-  const bool calls = opcode == Opcode::kWhile || opcode == Opcode::kCall || opcode == Opcode::kConditional;
+  const bool calls = CallsSequentialCode(opcode);
   if (calls && RejectsCall(user)) return;
   if (IsMoveToHost(user) && IsReplaceableMove(user)) seeds_.push_back(First(user));
   if (opcode == Opcode::kGetTupleElement) {

@@ -16,8 +16,7 @@ namespace hlokit {
 namespace {
 
 bool KeepsElements(Instruction i) {
-  return (i.opcode() == Opcode::kCopy || i.opcode() == Opcode::kReshape || i.opcode() == Opcode::kBitcast) &&
-         i.shape().IsArray() && i.operand(0).shape().IsArray();
+  return HasTrait(i.opcode(), kReinterprets) && i.shape().IsArray() && i.operand(0).shape().IsArray();
 }
 
 bool IsExchangeable(PatternRewriter& rewriter, Instruction move) {

@@ -32,7 +32,7 @@ bool IsSmallWork(Instruction i) {
     case FusionClass::kContraction:
       break;
   }
-  return HasTrait(i.opcode(), kForwards) || i.opcode() == Opcode::kReplicaId || i.opcode() == Opcode::kPartitionId;
+  return HasTrait(i.opcode(), kForwards) || HasTrait(i.opcode(), kDeviceId);
 }
 
 }  // namespace

@@ -32,10 +32,9 @@ bool CanRematerialize(Instruction i) {
   if (!i.shape().IsArray() || IsRematerialized(i) || i.is_root()) return false;
   if (i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) return false;
   if (opcode == Opcode::kFusion) return i.enum_attr(Attr::kFusionKind, FusionKind::kCustom) != FusionKind::kCustom;
-  constexpr uint32_t kNever = kControlFlow | kCollective | kSideEffect | kStartsAsync | kUpdatesAsync | kEndsAsync;
+  constexpr uint32_t kNever = kControlFlow | kCollective | kSideEffect | kAsyncChain;
   if ((InfoOf(opcode).traits & kNever) != 0 || HasTrait(opcode, kForwards)) return false;
-  return opcode != Opcode::kParameter && opcode != Opcode::kConstant && opcode != Opcode::kCustomCall &&
-         opcode != Opcode::kUnknown;
+  return !HasTrait(opcode, kLeaf) && opcode != Opcode::kCustomCall && opcode != Opcode::kUnknown;
 }
 
 // Reduces the peaks of one computation.
@@ -133,7 +132,7 @@ std::vector<PeakReducer::Candidate> PeakReducer::Find() const {
     bool all = true;
     for (Instruction operand : i.operands()) {
       const Opcode opcode = operand.opcode();
-      if (opcode == Opcode::kParameter || opcode == Opcode::kConstant) continue;
+      if (HasTrait(opcode, kLeaf)) continue;
       const int32_t last_use = LastUse(operand);
       if (last_use >= next) continue;
       kept.push_back({last_use, BufferBytes(operand.shape())});
@@ -184,7 +183,7 @@ int64_t PeakReducer::ReducePeak(int64_t excess) {
     if (!free) continue;
     touched_.insert(candidate.value.value);
     for (Instruction operand : module_.instruction(candidate.value).operands()) {
-      if (operand.opcode() != Opcode::kParameter && operand.opcode() != Opcode::kConstant) {
+      if (!HasTrait(operand.opcode(), kLeaf)) {
         touched_.insert(operand.id().value);
       }
     }

@@ -126,7 +126,7 @@ void ListScheduler::Prepare() {
     const DataflowValue& value = flow->values()[v];
     const Instruction producer = module_.instruction(value.defining_instruction);
     value_bytes_.push_back(BufferBytes(value.shape));
-    const bool is_never_freed = producer.opcode() == Opcode::kParameter || producer.opcode() == Opcode::kConstant;
+    const bool is_never_freed = HasTrait(producer.opcode(), kLeaf);
     is_never_freed_[v] = is_never_freed;
     if (!is_never_freed) {
       int64_t& made = made_bytes_[node_of_[value.defining_instruction]];
@@ -380,7 +380,7 @@ absl::StatusOr<ScheduleCounts> Order(Module& module, const ScheduleOptions& opti
       std::vector<int64_t> callee_bytes(order.size(), 0);
       for (size_t n = 0; n < order.size(); ++n) {
         const Instruction i = module.instruction(order[n]);
-        if (!HasTrait(i.opcode(), kControlFlow) && i.opcode() != Opcode::kAsyncStart) continue;
+        if (!RunsCallees(i.opcode())) continue;
         i.ForEachCallee(
             [&](Computation callee) { callee_bytes[n] = std::max(callee_bytes[n], of_callees[callee.id().value]); });
       }

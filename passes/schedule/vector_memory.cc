@@ -9,20 +9,12 @@
 #include "passes/target/minor_to_major.h"
 
 namespace hlokit {
-namespace {
-
-bool IsAsync(Opcode opcode) {
-  return HasTrait(opcode, kStartsAsync) || HasTrait(opcode, kUpdatesAsync) || HasTrait(opcode, kEndsAsync);
-}
-
-}  // namespace
-
 bool IsKernel(Instruction i) {
   const Opcode opcode = i.opcode();
   if (opcode == Opcode::kFusion) return true;
   return !HasTrait(opcode, kControlFlow) && !HasTrait(opcode, kCollective) && !HasTrait(opcode, kSideEffect) &&
-         !IsAsync(opcode) && !HasTrait(opcode, kForwards) && opcode != Opcode::kCustomCall &&
-         opcode != Opcode::kParameter && opcode != Opcode::kConstant && opcode != Opcode::kUnknown;
+         !HasTrait(opcode, kAsyncChain) && !HasTrait(opcode, kForwards) && !HasTrait(opcode, kLeaf) &&
+         opcode != Opcode::kCustomCall && opcode != Opcode::kUnknown;
 }
 
 std::vector<int64_t> InPlaceOperands(Instruction i) {
@@ -35,8 +27,7 @@ std::vector<int64_t> InPlaceOperands(Instruction i) {
   if (opcode != Opcode::kFusion) return updated;
   // Consider only results that are updates themselves, not those that the fusion computes from an update.
   const auto below_names = [](Instruction value) {
-    while (value.opcode() == Opcode::kBitcast || value.opcode() == Opcode::kReshape ||
-           value.opcode() == Opcode::kCopy) {
+    while (HasTrait(value.opcode(), kReinterprets)) {
       value = value.operand(0);
     }
     return value;

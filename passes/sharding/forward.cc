@@ -26,15 +26,7 @@ bool HasTarget(Instruction i, std::string_view target) {
 }
 
 bool IsRuleElementwise(Instruction i) {
-  return i.opcode() == Opcode::kCopy || i.opcode() == Opcode::kBitcastConvert || i.opcode() == Opcode::kRng ||
-         RuleClassOf(i.opcode()) == RuleClass::kElementwise;
-}
-
-// Opcodes whose operands other than the first say nothing of the result, outside of SPMD.
-bool FollowsFirstOperand(Opcode opcode) {
-  return opcode == Opcode::kMap || opcode == Opcode::kPad || opcode == Opcode::kPower || opcode == Opcode::kReverse ||
-         opcode == Opcode::kSlice || opcode == Opcode::kShiftLeft || opcode == Opcode::kShiftRightArithmetic ||
-         opcode == Opcode::kShiftRightLogical;
+  return HasShardingTrait(i.opcode(), kPassesEarly) || RuleClassOf(i.opcode()) == RuleClass::kElementwise;
 }
 
 }  // namespace
@@ -64,7 +56,7 @@ bool Propagator::SupportsPartitioning(Instruction i, bool to_output) const {
            std::find(options_.to_parameters.begin(), options_.to_parameters.end(), true) !=
                options_.to_parameters.end();
   }
-  if (opcode == Opcode::kAllReduce || opcode == Opcode::kCollectiveReduce || opcode == Opcode::kReduceScatter) {
+  if (HasTrait(opcode, kReducesAcrossDevices)) {
     return !i.has(Attr::kChannelId);
   }
   if (opcode == Opcode::kReverse || opcode == Opcode::kRng) return options_.is_spmd;
@@ -75,10 +67,8 @@ bool Propagator::SupportsPartitioning(Instruction i, bool to_output) const {
 }
 
 bool Propagator::IsForeignAsync(Instruction i) const {
-  const auto is_async = [](Opcode opcode) {
-    return opcode == Opcode::kAsyncStart || opcode == Opcode::kAsyncUpdate || opcode == Opcode::kAsyncDone;
-  };
-  while (is_async(i.opcode()) && i.opcode() != Opcode::kAsyncStart && i.operand_count() > 0) i = i.operand(0);
+  while (HasTrait(i.opcode(), kGenericAsync) && i.opcode() != Opcode::kAsyncStart && i.operand_count() > 0)
+    i = i.operand(0);
   if (i.opcode() != Opcode::kAsyncStart) return false;
   bool foreign = false;
   i.ForEachCallee([&](Computation callee) { foreign = foreign || !InThreads(callee); });
@@ -88,9 +78,8 @@ bool Propagator::IsForeignAsync(Instruction i) const {
 std::optional<bool> Propagator::TakeManualFromOperands(Instruction i) {
   // Asynchronous code of a thread that propagation does not enter.
   const bool async = IsForeignAsync(i);
-  const bool one_value = async || i.shape().IsArray() || i.opcode() == Opcode::kReduce || i.opcode() == Opcode::kSort ||
-                         i.opcode() == Opcode::kReduceWindow || i.opcode() == Opcode::kScan ||
-                         i.opcode() == Opcode::kCustomCall || RuleClassOf(i.opcode()) == RuleClass::kNothing;
+  const bool one_value = async || i.shape().IsArray() || HasShardingTrait(i.opcode(), kTakesManual) ||
+                         RuleClassOf(i.opcode()) == RuleClass::kNothing;
   if (Has(i) || !one_value || HasTarget(i, "SPMDShardToFullShape") || HasTarget(i, "SPMDFullToShardShape")) {
     return std::nullopt;
   }
@@ -294,7 +283,7 @@ bool Propagator::ForwardParameterFrom(Instruction caller, Instruction i) {
 bool Propagator::ForwardWhile(Instruction i) { return ForwardAllLeaves(i, i.operand(0)); }
 
 int64_t Propagator::RepresentativeOperand(Instruction i) const {
-  if (FollowsFirstOperand(i.opcode())) return Has(i.operand(0)) ? 0 : -1;
+  if (HasShardingTrait(i.opcode(), kFollowsFirstOperand)) return Has(i.operand(0)) ? 0 : -1;
   int64_t best = -1;
   for (int64_t k = 0; k < i.operand_count(); ++k) {
     const TilingRef tiling = ArrayTiling(i.operand(k));

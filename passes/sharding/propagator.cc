@@ -285,11 +285,9 @@ absl::Status Propagator::CheckLoopDevices() const {
       for (InstructionId in_body : post_order_[body.id().value]) {
         const Instruction i = module_.instruction(in_body);
         if (!device_of(i)) continue;
-        const bool transfer =
-            (i.opcode() == Opcode::kSend || i.opcode() == Opcode::kRecv) && !i.bool_attr(Attr::kIsHostTransfer);
-        const bool reduces = (i.opcode() == Opcode::kAllReduce || i.opcode() == Opcode::kReduceScatter ||
-                              i.opcode() == Opcode::kCollectiveReduce) &&
-                             i.has(Attr::kChannelId);
+        const bool transfer = (HasTrait(i.opcode(), kTransfers) && HasTrait(i.opcode(), kStartsAsync)) &&
+                              !i.bool_attr(Attr::kIsHostTransfer);
+        const bool reduces = HasTrait(i.opcode(), kReducesAcrossDevices) && i.has(Attr::kChannelId);
         if (!channel.valid() && (transfer || reduces)) channel = i;
         placed.push_back(i);
       }

@@ -44,7 +44,7 @@ void Propagator::ShareAtStart() {
     if (!InThreads(c)) continue;
     for (InstructionId id : post_order_[c.id().value]) {
       const Instruction i = module_.instruction(id);
-      if (i.opcode() != Opcode::kWhile && i.opcode() != Opcode::kConditional && i.opcode() != Opcode::kCall) continue;
+      if (!CallsSequentialCode(i.opcode())) continue;
       const std::vector<Instruction> related = RelatedTo(i);
       const auto first = std::find_if(related.begin(), related.end(), [this](Instruction r) { return Has(r); });
       if (first == related.end()) continue;
@@ -63,7 +63,7 @@ void Propagator::ShareWithRelated(Instruction start) {
     const Instruction i = pending.back();
     pending.pop_back();
     std::vector<Instruction> callers;
-    if (i.opcode() == Opcode::kWhile || i.opcode() == Opcode::kConditional || i.opcode() == Opcode::kCall) {
+    if (CallsSequentialCode(i.opcode())) {
       callers.push_back(i);
     }
     if (i.opcode() == Opcode::kParameter || i.is_root()) {

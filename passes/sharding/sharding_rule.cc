@@ -74,12 +74,17 @@ namespace {
 
 using sharding::RuleBuilder;
 
-constexpr OpcodeRow<RuleClass> kRuleRows[] = {
-#define OPCODE_SHARDING_RULE(name, rule) {Opcode::k##name, RuleClass::k##rule},
+struct OpcodeRule {
+  RuleClass rule;
+  uint8_t traits = kNoShardingTraits;
+};
+constexpr OpcodeRow<OpcodeRule> kRuleRows[] = {
+#define OPCODE_SHARDING_RULE(name, rule, ...) {Opcode::k##name, {RuleClass::k##rule __VA_OPT__(, ) __VA_ARGS__}},
 #include "passes/sharding/opcode_sharding_rules.def"
 };
-constexpr auto kRuleClasses = MakeOpcodeTable<RuleClass>(
-    kRuleRows, {.elementwise = RuleClass::kElementwise, .other = std::nullopt, .unknown = RuleClass::kWhole});
+constexpr auto kOpcodeRules = MakeOpcodeTable<OpcodeRule>(
+    kRuleRows,
+    {.elementwise = OpcodeRule{RuleClass::kElementwise}, .other = std::nullopt, .unknown = {RuleClass::kWhole}});
 
 // Custom-calls that are known to divide like an operation. They keep every dimension.
 struct CustomCallRow {
@@ -469,7 +474,11 @@ bool AddsElements(RuleClass rule) {
   return false;
 }
 
-RuleClass RuleClassOf(Opcode opcode) { return kRuleClasses[static_cast<size_t>(opcode)]; }
+RuleClass RuleClassOf(Opcode opcode) { return kOpcodeRules[static_cast<size_t>(opcode)].rule; }
+
+bool HasShardingTrait(Opcode opcode, ShardingTrait trait) {
+  return (kOpcodeRules[static_cast<size_t>(opcode)].traits & trait) != 0;
+}
 
 RuleClass RuleClassOf(Instruction instruction) {
   const RuleClass rule = RuleClassOf(instruction.opcode());

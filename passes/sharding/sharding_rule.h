@@ -59,7 +59,16 @@ enum class RuleClass : uint8_t {
   kTriangularSolve,
 };
 
+// More that propagation knows of an opcode.
+enum ShardingTrait : uint8_t {
+  kNoShardingTraits = 0,
+  kFollowsFirstOperand = 1 << 0,  // operands other than the first say nothing of the result, outside of SPMD
+  kPassesEarly = 1 << 1,          // passes shardings on from the first level, as elementwise operations do
+  kTakesManual = 1 << 2,          // takes manual shardings from operands also if its result is a tuple
+};
+
 RuleClass RuleClassOf(Opcode opcode);
+bool HasShardingTrait(Opcode opcode, ShardingTrait trait);
 // Returns true if operations of the class add elements: divided, they add partial sums.
 bool AddsElements(RuleClass rule);
 // Returns the class of an instruction: a custom-call with a known target has that of the operation, and one that states

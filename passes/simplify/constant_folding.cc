@@ -100,14 +100,12 @@ class ConstantFolder {
 
  private:
   bool IsFoldableInCallee(Instruction i) const {
-    if (HasTrait(i.opcode(), kCollective) || HasTrait(i.opcode(), kStartsAsync) ||
-        HasTrait(i.opcode(), kUpdatesAsync) || HasTrait(i.opcode(), kEndsAsync) || effects_.Of(i)) {
+    if (HasTrait(i.opcode(), kCollective) || HasTrait(i.opcode(), kAsyncChain) || effects_.Of(i)) {
       return false;
     }
     if (i.shape().has_dynamic_dims() || i.shape().has_unbounded_dims()) return false;
     if (i.opcode() == Opcode::kConstant && i.literal().elided) return false;
-    if (Contains(kNotFolded, i.opcode()) && i.opcode() != Opcode::kParameter && i.opcode() != Opcode::kConstant &&
-        !Contains(kGenerators, i.opcode())) {
+    if (Contains(kNotFolded, i.opcode()) && !HasTrait(i.opcode(), kLeaf) && !Contains(kGenerators, i.opcode())) {
       return false;
     }
     return CalleesAreFoldable(i);

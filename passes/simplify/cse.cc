@@ -141,7 +141,7 @@ bool Merger::MayMerge(Instruction i) {
   for (const AttrValue& a : i.attrs()) {
     if (a.attr == Attr::kControlPredecessors) return false;
   }
-  constexpr uint32_t kAsk = kSideEffect | kCollective | kStartsAsync | kUpdatesAsync | kEndsAsync | kCalls;
+  constexpr uint32_t kAsk = kSideEffect | kCollective | kAsyncChain | kCalls;
   if (i.opcode() == Opcode::kConstant) return !i.literal().elided;
   if ((kOpcodeTraits[static_cast<size_t>(i.opcode())] & kAsk) == 0 && i.opcode() != Opcode::kCustomCall) return true;
   if (!effects_) effects_.emplace(module_);

@@ -379,7 +379,7 @@ double BytesReadWithin(const DeviceDescription& machine, Instruction parameter) 
     for (const auto [user, index] : name.value.uses()) {
       Name next = {user, name.updated};
       const Opcode opcode = user.opcode();
-      if ((opcode == Opcode::kSlice || opcode == Opcode::kDynamicSlice || opcode == Opcode::kGather) && index == 0) {
+      if (HasTrait(opcode, kReadsPart) && index == 0) {
         bytes += static_cast<double>(PaddedBytes(machine, user.shape())) * bits /
                  static_cast<double>(StorageBits(user.shape()));
         continue;
@@ -414,7 +414,7 @@ MemoryAccess ReadOf(const DeviceDescription& machine, const CostAnalysis& costs,
     if (part < access.bytes) access = {value.id(), part, false};
   };
   const Opcode opcode = member.opcode();
-  if ((opcode == Opcode::kSlice || opcode == Opcode::kDynamicSlice || opcode == Opcode::kGather) && index == 0) {
+  if (HasTrait(opcode, kReadsPart) && index == 0) {
     part_of(member.shape());
   } else if (opcode == Opcode::kDynamicUpdateSlice && index == 0) {
     access = {value.id(), 0, false};

@@ -43,7 +43,7 @@ bool DependsOn(Instruction start, Instruction target) {
 
 // Returns the error of the instruction by itself: its shape against operands and attributes.
 absl::Status Check(Instruction i) {
-  if (i.opcode() == Opcode::kParameter || i.opcode() == Opcode::kConstant) return absl::OkStatus();
+  if (HasTrait(i.opcode(), kLeaf)) return absl::OkStatus();
   std::vector<Shape> operands;
   return CheckShape(RequestFor(i, &operands));
 }

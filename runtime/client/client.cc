@@ -40,8 +40,7 @@ bool HasCollectives(const Module& module) {
 }
 
 bool ReadsDeviceIds(const Module& module) {
-  return HasInstruction(
-      module, [](Instruction i) { return i.opcode() == Opcode::kPartitionId || i.opcode() == Opcode::kReplicaId; });
+  return HasInstruction(module, [](Instruction i) { return HasTrait(i.opcode(), kDeviceId); });
 }
 
 }  // namespace

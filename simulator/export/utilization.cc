@@ -24,7 +24,7 @@ std::string_view ToString(UtilizationCounter counter) {
 void Utilization::Add(const TimelineEvent& e) {
   if (e.step == nullptr || !e.name.valid() || e.duration <= 0) return;
   const Opcode opcode = input_.module.instruction(e.name).opcode();
-  if (opcode == Opcode::kWhile || opcode == Opcode::kConditional || opcode == Opcode::kCall) return;
+  if (CallsSequentialCode(opcode)) return;
   const auto add = [&](UtilizationCounter counter, double value) {
     if (value > 0) intervals_.push_back({e.start, e.start + e.duration, counter, std::min(value, 1.0)});
   };

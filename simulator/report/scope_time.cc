@@ -35,7 +35,7 @@ void Collect(Instruction instruction, const CostAnalysis& costs, NameOf name_of,
   bool named = false;
   instruction.ForEachCallee([&](Computation fused) {
     for (Instruction i : fused.instructions()) {
-      if (i.opcode() == Opcode::kParameter || i.opcode() == Opcode::kConstant) continue;
+      if (HasTrait(i.opcode(), kLeaf)) continue;
       std::string name = name_of(i);
       if (name.empty()) continue;
       named = true;

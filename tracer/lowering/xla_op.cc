@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "ir/core/str_cat.h"
@@ -19,11 +20,14 @@ std::string DimsToString(Dims dims) {
 }
 
 std::string_view ReducerName(Opcode opcode) {
-  if (opcode == Opcode::kAdd) return "AddComputation";
-  if (opcode == Opcode::kMultiply) return "MulComputation";
-  if (opcode == Opcode::kMaximum) return "MaxComputation";
-  if (opcode == Opcode::kMinimum) return "MinComputation";
-  if (opcode == Opcode::kAnd) return "AndComputation";
+  static constexpr std::pair<Opcode, std::string_view> kNames[] = {{Opcode::kAdd, "AddComputation"},
+                                                                   {Opcode::kMultiply, "MulComputation"},
+                                                                   {Opcode::kMaximum, "MaxComputation"},
+                                                                   {Opcode::kMinimum, "MinComputation"},
+                                                                   {Opcode::kAnd, "AndComputation"}};
+  for (const auto& [reducer, name] : kNames) {
+    if (reducer == opcode) return name;
+  }
   return "OrComputation";
 }
 

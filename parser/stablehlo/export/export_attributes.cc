@@ -169,7 +169,7 @@ Exporter::Attributes Exporter::Discardable(Instruction instruction) {
     Ints names;
     std::vector<NodeId> values;
     const Opcode opcode = instruction.opcode();
-    const bool transfer = opcode == Opcode::kSend || opcode == Opcode::kRecv;
+    const bool transfer = HasTrait(opcode, kTransfers) && HasTrait(opcode, kStartsAsync);
     const bool composite = instruction.bool_attr(Attr::kIsComposite);
     const Computation parent = instruction.parent();
     const bool of_function = !options_.as_xla && !parent.is_entry() && parent.root().id() == instruction.id();
@@ -206,8 +206,10 @@ Exporter::Attributes Exporter::Discardable(Instruction instruction) {
     }
     attributes.push_back({instruction.opcode() == Opcode::kParameter ? kShape : "xla_shape", n().String(text)});
   }
-  std::vector<Attr> texts = {Attr::kConvolutionKind, Attr::kConstrainLayout, Attr::kInferredDimension,
-                             Attr::kStatistics};
+  std::vector<Attr> texts;
+  for (const AttrValue& value : instruction.attrs()) {
+    if (FormOf(value.attr) == AttributeForm::kText) texts.push_back(value.attr);
+  }
   if (instruction.opcode() == Opcode::kConvolution) texts.push_back(Attr::kDotAlgorithm);
   if (instruction.opcode() == Opcode::kReduceWindow && HasReversal(instruction)) texts.push_back(Attr::kWindow);
   if (!AccuracyOf(instruction).valid()) texts.push_back(Attr::kResultAccuracy);

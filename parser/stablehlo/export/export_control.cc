@@ -300,7 +300,7 @@ Exporter::Attributes Exporter::TransferAttributes(Instruction instruction, int64
 absl::Status Exporter::CheckCompleted(Instruction transfer) const {
   const std::vector<Instruction> users = transfer.users();
   const bool completed = std::all_of(users.begin(), users.end(), [](Instruction user) {
-    return user.opcode() == Opcode::kSendDone || user.opcode() == Opcode::kRecvDone;
+    return (HasTrait(user.opcode(), kTransfers) && HasTrait(user.opcode(), kEndsAsync));
   });
   return completed && !transfer.is_root() ? absl::OkStatus()
                                           : Unsupported(transfer, "another computation completes it");

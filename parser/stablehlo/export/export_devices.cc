@@ -57,8 +57,7 @@ std::vector<NodeId> Exporter::StartedTypes(Instruction instruction) {
       for (Instruction next : user.users()) users.push_back(next);
       continue;
     }
-    if (opcode == Opcode::kAllGatherDone || opcode == Opcode::kAllReduceDone ||
-        opcode == Opcode::kCollectivePermuteDone || opcode == Opcode::kAsyncDone || opcode == Opcode::kCopyDone) {
+    if (EndsOperation(opcode)) {
       return ResultTypes(user);
     }
   }
@@ -72,8 +71,7 @@ Instruction Exporter::DoneOf(Instruction start) {
   }
   if (users.size() != 1 || users[0].operand_count() != 1) return {};
   const Opcode done = users[0].opcode();
-  const bool known = done == Opcode::kAllGatherDone || done == Opcode::kAllReduceDone ||
-                     done == Opcode::kCollectivePermuteDone || done == Opcode::kAsyncDone || done == Opcode::kCopyDone;
+  const bool known = EndsOperation(done);
   if (!known || start.id() == start.parent().root().id()) return {};
   if (start.opcode() != Opcode::kAsyncStart) return users[0];
   const Computation called = start.computation_attr(Attr::kCalls);
@@ -135,8 +133,7 @@ absl::Status Exporter::EmitStart(Instruction instruction, mlir::RegionId region,
 
 absl::Status Exporter::DefineCollective(Instruction instruction, std::string_view name, const Attributes& attributes) {
   const Opcode opcode = instruction.opcode();
-  const bool starts = opcode == Opcode::kAllGatherStart || opcode == Opcode::kAllReduceStart ||
-                      opcode == Opcode::kCollectivePermuteStart;
+  const bool starts = HasTrait(opcode, kCollective) && HasTrait(opcode, kStartsAsync);
   if (!starts) return Define(instruction, name, OperandsOf(instruction), attributes);
   if (DoneOf(instruction).valid()) return DefineStart(instruction, name, attributes);
   const std::vector<NodeId> types = StartedTypes(instruction);

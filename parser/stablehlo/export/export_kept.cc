@@ -60,6 +60,42 @@ void Exporter::AddKept(Instruction instruction, absl::Span<const Attr> attrs, At
   if (opcode) discardable->push_back({kOpcode, n().String(instruction.opcode_text())});
 }
 
+Exporter::Attributes Exporter::WithNamed(Instruction instruction, std::string_view name, Attributes attributes) {
+  const mlir::OpDefinition* const definition = mlir::FindDefinition(name);
+  if (definition == nullptr) return attributes;
+  for (const AttrSpec& spec : InfoOf(instruction.opcode()).attributes) {
+    const Attr attr = spec.attr;
+    if (FormOf(attr) != AttributeForm::kNamed || definition->FindAttribute(ToString(attr)) == nullptr) continue;
+    const auto same = [&](const NamedAttribute& given) { return given.name == ToString(attr); };
+    if (std::any_of(attributes.begin(), attributes.end(), same)) continue;
+    const PayloadKind payload = InfoOf(InfoOf(attr).type).payload;
+    // A bool has a value also where HLO omits it.
+    if (payload != PayloadKind::kBool && !instruction.has(attr)) continue;
+    switch (payload) {
+      case PayloadKind::kBool:
+        attributes.push_back({ToString(attr), n().Bool(instruction.bool_attr(attr))});
+        break;
+      case PayloadKind::kInt64:
+        attributes.push_back({ToString(attr), I64(instruction.int_attr(attr))});
+        break;
+      case PayloadKind::kString:
+        attributes.push_back({ToString(attr), n().String(instruction.string_attr(attr))});
+        break;
+      case PayloadKind::kList:
+        attributes.push_back({ToString(attr), Dims(instruction.list_attr(attr))});
+        break;
+      case PayloadKind::kEnum:
+      case PayloadKind::kFloat:
+      case PayloadKind::kComputation:
+      case PayloadKind::kShape:
+      case PayloadKind::kLiteral:
+      case PayloadKind::kMetadata:
+        break;  // no plain values
+    }
+  }
+  return attributes;
+}
+
 void Exporter::FindControlDependencies() {
   if (options_.as_xla) return;
   uint32_t count = 0;

@@ -345,7 +345,6 @@ absl::Status Exporter::ExportGather(Instruction instruction) {
                           {"start_indices_batching_dims", IntsOf(instruction, Attr::kStartIndicesBatchingDims)},
                           {"start_index_map", IntsOf(instruction, Attr::kStartIndexMap)}},
                          {{"index_vector_dim", instruction.int_attr(Attr::kIndexVectorDim)}})},
-                 {"indices_are_sorted", n().Bool(instruction.bool_attr(Attr::kIndicesAreSorted))},
                  {"slice_sizes", Dims(instruction.list_attr(Attr::kSliceSizes))}});
 }
 
@@ -358,9 +357,7 @@ absl::Status Exporter::ExportScatter(Instruction instruction) {
                           {"input_batching_dims", IntsOf(instruction, Attr::kInputBatchingDims)},
                           {"scatter_indices_batching_dims", IntsOf(instruction, Attr::kScatterIndicesBatchingDims)},
                           {"scatter_dims_to_operand_dims", IntsOf(instruction, Attr::kScatterDimsToOperandDims)}},
-                         {{"index_vector_dim", instruction.int_attr(Attr::kIndexVectorDim)}})},
-                 {"indices_are_sorted", n().Bool(instruction.bool_attr(Attr::kIndicesAreSorted))},
-                 {"unique_indices", n().Bool(instruction.bool_attr(Attr::kUniqueIndices))}});
+                         {{"index_vector_dim", instruction.int_attr(Attr::kIndexVectorDim)}})}});
 }
 
 absl::Status Exporter::ExportSort(Instruction instruction) {
@@ -462,16 +459,13 @@ absl::Status Exporter::ExportFft(Instruction instruction) {
 }
 
 absl::Status Exporter::ExportCholesky(Instruction instruction) {
-  return Define(instruction, "stablehlo.cholesky", OperandsOf(instruction),
-                {{"lower", n().Bool(instruction.bool_attr(Attr::kLower))}});
+  return Define(instruction, "stablehlo.cholesky", OperandsOf(instruction));
 }
 
 absl::Status Exporter::ExportTriangularSolve(Instruction instruction) {
   return Define(
       instruction, "stablehlo.triangular_solve", OperandsOf(instruction),
       {{"left_side", n().Bool(instruction.bool_attr(Attr::kLeftSide))},
-       {"lower", n().Bool(instruction.bool_attr(Attr::kLower))},
-       {"unit_diagonal", n().Bool(instruction.bool_attr(Attr::kUnitDiagonal))},
        {"transpose_a",
         n().Enum("stablehlo.transpose",
                  EnumTexts(EnumType::kTriangularTranspose)[instruction.payload(Attr::kTransposeA).value_or(1)])}});

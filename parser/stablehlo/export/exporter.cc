@@ -128,17 +128,10 @@ absl::Status Exporter::Unsupported(Instruction instruction, std::string_view why
 
 // ---- functions and regions ----
 
-bool Exporter::IsApplied(Opcode opcode) {
-  return opcode == Opcode::kReduce || opcode == Opcode::kReduceWindow || opcode == Opcode::kMap ||
-         opcode == Opcode::kSort || opcode == Opcode::kScatter || opcode == Opcode::kSelectAndScatter ||
-         opcode == Opcode::kAllReduce || opcode == Opcode::kAllReduceStart || opcode == Opcode::kReduceScatter ||
-         opcode == Opcode::kCollectiveReduce || opcode == Opcode::kScan;
-}
-
 std::vector<Computation> Exporter::RegionsOf(Instruction instruction) const {
   const Opcode opcode = instruction.opcode();
   if (opcode == Opcode::kAsyncStart && DoneOf(instruction).valid()) return instruction.called_computations();
-  if (!IsApplied(opcode) && opcode != Opcode::kWhile && opcode != Opcode::kConditional) return {};
+  if (!HasTrait(opcode, kAppliesToElements) && opcode != Opcode::kWhile && opcode != Opcode::kConditional) return {};
   return instruction.called_computations();
 }
 
@@ -477,8 +470,8 @@ absl::Status Exporter::Define(Instruction instruction, std::string_view name, co
   Attributes others = Discardable(instruction);
   others.insert(others.end(), discardable.begin(), discardable.end());
   AddOmitted(instruction, &others);
-  const Values results =
-      Emit(name, operands, attributes, types, frames_.back().regions, others, LocationOf(instruction));
+  const Values results = Emit(name, operands, WithNamed(instruction, name, attributes), types, frames_.back().regions,
+                              others, LocationOf(instruction));
   if (IsSplit(instruction)) {
     elements_[instruction.id().value] = results;
     values_[instruction.id().value] = mlir::ValueId();
@@ -493,8 +486,8 @@ absl::Status Exporter::DefineAs(Instruction instruction, std::string_view name, 
   for (NodeId type : types) {
     if (!type.valid()) return Unsupported(instruction, "its type");
   }
-  const Values results = Emit(name, operands, attributes, types, frames_.back().regions, Discardable(instruction),
-                              LocationOf(instruction));
+  const Values results = Emit(name, operands, WithNamed(instruction, name, attributes), types, frames_.back().regions,
+                              Discardable(instruction), LocationOf(instruction));
   const uint32_t id = instruction.id().value;
   values_[id] = results.size() == 1 ? results[0] : mlir::ValueId();
   elements_[id] = results.size() == 1 ? Values() : results;

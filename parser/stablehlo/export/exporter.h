@@ -65,7 +65,6 @@ class Exporter {
   absl::Status AddFunction(const Frame& frame);
   // The computations that become regions of an instruction.
   std::vector<Computation> RegionsOf(Instruction instruction) const;
-  static bool IsApplied(Opcode opcode);
   // The computation that a call, a fusion or an asynchronous operation runs.
   static Computation CalledBy(Instruction instruction);
   // Returns true for tuples that are several values: those of one element stay tuples, as reading would give the
@@ -94,6 +93,8 @@ class Exporter {
   // As Define, with results of the types: the value of an asynchronous start is that of its done.
   absl::Status DefineAs(Instruction instruction, std::string_view name, const Values& operands,
                         const Attributes& attributes, const std::vector<mlir::NodeId>& types);
+  // The attributes with those that the operation has under the name that HLO gives them (AttributeForm::kNamed).
+  Attributes WithNamed(Instruction instruction, std::string_view name, Attributes attributes);
   // Adds attributes of hlokit that tell reading which get-tuple-elements there are.
   void AddOmitted(Instruction instruction, Attributes* discardable);
   // Adds what HLO has beside the operation: the opcode, and attributes in HLO's text.

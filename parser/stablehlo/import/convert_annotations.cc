@@ -256,6 +256,7 @@ absl::Status Converter::ConvertShardingConstraint(const Op& op) {
 }
 
 absl::Status Converter::Annotate(const Op& op, InstructionId id) {
+  SetNamedAttributes(op, id);
   SetKeptAttributes(op, id);
   KeptAttributes kept;
   const bool custom_call = nodes().str(op.name) == "stablehlo.custom_call";

@@ -213,18 +213,12 @@ absl::Status Converter::ConvertFft(const Op& op) {
   return Emit(op, Opcode::kFft, operands(op), {*type, List(Attr::kFftLength, *length)});
 }
 
-absl::Status Converter::ConvertCholesky(const Op& op) {
-  return Emit(op, Opcode::kCholesky, operands(op), {{Attr::kLower, IntOf(op, "lower") != 0}});
-}
+absl::Status Converter::ConvertCholesky(const Op& op) { return Emit(op, Opcode::kCholesky, operands(op)); }
 
 absl::Status Converter::ConvertTriangularSolve(const Op& op) {
   absl::StatusOr<AttrValue> transpose = EnumAttr(op, "transpose_a", Attr::kTransposeA);
   if (!transpose.ok()) return transpose.status();
-  return Emit(op, Opcode::kTriangularSolve, operands(op),
-              {{Attr::kLeftSide, IntOf(op, "left_side") != 0},
-               {Attr::kLower, IntOf(op, "lower") != 0},
-               {Attr::kUnitDiagonal, IntOf(op, "unit_diagonal") != 0},
-               *transpose});
+  return Emit(op, Opcode::kTriangularSolve, operands(op), {{Attr::kLeftSide, IntOf(op, "left_side") != 0}, *transpose});
 }
 
 absl::Status Converter::ConvertBatchNorm(const Op& op) {

@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/complete_attributes.h"
 #include "ir/ops/opcode.h"
 #include "parser/hlo/attribute_parser.h"
 #include "parser/hlo/shape_parser.h"
@@ -66,28 +67,9 @@ Opcode Converter::KeptOpcode(const Op& op) const {
 void Converter::SetKeptAttributes(const Op& op, InstructionId id) {
   const NodeId dictionary = Attribute(op, kAttributes);
   if (!dictionary.valid() || nodes().kind(dictionary) != NodeKind::kDictionary) return;
-  static constexpr Attr kReadable[] = {Attr::kFusionKind,
-                                       Attr::kOutputToOperandAliasing,
-                                       Attr::kResultAccuracy,
-                                       Attr::kReplicaGroups,
-                                       Attr::kCompareType,
-                                       Attr::kSourceTargetPairs,
-                                       Attr::kConvolutionKind,
-                                       Attr::kConstrainLayout,
-                                       Attr::kChannelId,
-                                       Attr::kWindow,
-                                       Attr::kDimLabels,
-                                       Attr::kFeatureGroupCount,
-                                       Attr::kBatchGroupCount,
-                                       Attr::kOperandPrecision,
-                                       Attr::kAsyncExecutionThread,
-                                       Attr::kCrossProgramPrefetchIndex,
-                                       Attr::kLiteral,
-                                       Attr::kInferredDimension,
-                                       Attr::kStatistics,
-                                       Attr::kDotAlgorithm,
-                                       Attr::kApiVersion};
-  for (Attr attr : kReadable) {
+  for (size_t k = 0; k < kAttrCount; ++k) {
+    const Attr attr = static_cast<Attr>(k);
+    if (!IsText(attr)) continue;
     const NodeId value = nodes().Entry(dictionary, ToString(attr));
     if (!value.valid() || nodes().kind(value) != NodeKind::kString) continue;
     if (FindAttrSpec(module_->instruction(id).opcode(), attr) == nullptr) continue;
@@ -110,10 +92,46 @@ void Converter::SetKeptAttributes(const Op& op, InstructionId id) {
   }
 }
 
+void Converter::SetNamedAttributes(const Op& op, InstructionId id) {
+  if (op.definition == nullptr) return;
+  const Opcode opcode = module_->instruction(id).opcode();
+  for (const AttrSpec& spec : InfoOf(opcode).attributes) {
+    const Attr attr = spec.attr;
+    if (FormOf(attr) != AttributeForm::kNamed || op.definition->FindAttribute(ToString(attr)) == nullptr) continue;
+    if (!Attribute(op, ToString(attr)).valid()) continue;
+    AttrValue value = {attr, 0};
+    switch (InfoOf(InfoOf(attr).type).payload) {
+      case PayloadKind::kBool:
+        value.payload = IntOf(op, ToString(attr)) != 0;
+        break;
+      case PayloadKind::kInt64:
+        value = Int(attr, IntOf(op, ToString(attr)));
+        break;
+      case PayloadKind::kString:
+        value = String(attr, StringOf(op, ToString(attr)));
+        break;
+      case PayloadKind::kList: {
+        const absl::StatusOr<Ints> list = IntsOf(op, ToString(attr));
+        if (!list.ok()) continue;  // the verifier of operations says what is wrong
+        value = List(attr, *list);
+        break;
+      }
+      case PayloadKind::kEnum:
+      case PayloadKind::kFloat:
+      case PayloadKind::kComputation:
+      case PayloadKind::kShape:
+      case PayloadKind::kLiteral:
+      case PayloadKind::kMetadata:
+        continue;  // no plain values
+    }
+    if (!IsElided(*module_, opcode, value)) module_->SetAttr(id, attr, value.payload);
+  }
+}
+
 void Converter::RememberControl(std::string_view name, NodeId value, InstructionId id) {
   // Of a transfer the start has them.
   const Opcode opcode = module_->instruction(id).opcode();
-  if (opcode == Opcode::kSendDone || opcode == Opcode::kRecvDone) return;
+  if (HasTrait(opcode, kTransfers) && HasTrait(opcode, kEndsAsync)) return;
   if (name == kControlId && nodes().IntegerValue(value)) {
     control_ids_.try_emplace(*nodes().IntegerValue(value), id);
   } else if (name == kControlPredecessors) {

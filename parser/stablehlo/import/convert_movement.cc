@@ -217,8 +217,7 @@ absl::Status Converter::ConvertGather(const Op& op) {
       List(Attr::kOperandBatchingDims, FieldInts(numbers, "operand_batching_dims")),
       List(Attr::kStartIndicesBatchingDims, FieldInts(numbers, "start_indices_batching_dims")),
       Int(Attr::kIndexVectorDim, nodes().IntegerValue(nodes().Entry(numbers, "index_vector_dim")).value_or(0)),
-      List(Attr::kSliceSizes, sizes),
-      {Attr::kIndicesAreSorted, IntOf(op, "indices_are_sorted") != 0}};
+      List(Attr::kSliceSizes, sizes)};
   return Emit(op, Opcode::kGather, operands(op, 0, 2), attrs);
 }
 
@@ -232,8 +231,6 @@ absl::Status Converter::ConvertScatter(const Op& op) {
       List(Attr::kInputBatchingDims, FieldInts(numbers, "input_batching_dims")),
       List(Attr::kScatterIndicesBatchingDims, FieldInts(numbers, "scatter_indices_batching_dims")),
       Int(Attr::kIndexVectorDim, nodes().IntegerValue(nodes().Entry(numbers, "index_vector_dim")).value_or(0)),
-      {Attr::kIndicesAreSorted, IntOf(op, "indices_are_sorted") != 0},
-      {Attr::kUniqueIndices, IntOf(op, "unique_indices") != 0},
       Builder::Calls(Attr::kToApply, callee(0))};
   return EmitTuple(op, Opcode::kScatter, operands(op), attrs);
 }

@@ -215,6 +215,8 @@ class Converter {
   // Reads the opcode and the attributes that hlokit keeps. Opcode: kUnknown if there is none.
   Opcode KeptOpcode(const Op& op) const;
   void SetKeptAttributes(const Op& op, InstructionId id);
+  // Reads the attributes that the operation has under the name that HLO gives them (Named).
+  void SetNamedAttributes(const Op& op, InstructionId id);
   // Remembers a number of an instruction, or its predecessors' (kControlId, kControlPredecessors).
   void RememberControl(std::string_view name, mlir::NodeId value, InstructionId id);
   void SetControlPredecessors();

@@ -72,9 +72,7 @@ InstructionId MakeIdentity(Emitter* emitter, Opcode opcode, ElementType type) {
   return emitter->builder().MakeScalar(type, IdentityBytes(opcode, type).data());
 }
 
-bool IsIdempotent(Opcode opcode) {
-  return opcode == Opcode::kMinimum || opcode == Opcode::kMaximum || opcode == Opcode::kAnd || opcode == Opcode::kOr;
-}
+bool IsIdempotent(Opcode opcode) { return HasTrait(opcode, kIdempotent); }
 
 bool IsIdentity(Instruction scalar, Opcode opcode) {
   if (scalar.opcode() != Opcode::kConstant || scalar.literal().elided || !scalar.shape().IsScalar()) return false;

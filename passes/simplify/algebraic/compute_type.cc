@@ -30,15 +30,11 @@ Shape Widened(ShapeTable& shapes, Shape shape, const ComputeType& type) {
   return shapes.Tuple(elements);
 }
 
-bool NamesItsReducer(Opcode opcode) {
-  return opcode == Opcode::kAllReduce || opcode == Opcode::kReduceScatter || opcode == Opcode::kCollectiveReduce;
-}
-
 // Returns true if Clone can compute what `function` does in the wide type.
 bool IsClonable(Computation function) {
   for (Instruction i : function.instructions()) {
-    const bool simple = i.opcode() == Opcode::kParameter || i.opcode() == Opcode::kConstant ||
-                        HasTrait(i.opcode(), kElementwise) || (i.opcode() == Opcode::kTuple && i.is_root());
+    const bool simple = HasTrait(i.opcode(), kLeaf) || HasTrait(i.opcode(), kElementwise) ||
+                        (i.opcode() == Opcode::kTuple && i.is_root());
     if (!simple || HasControlEdges(i) || (i.opcode() != Opcode::kTuple && !i.shape().IsArray())) return false;
   }
   return true;
@@ -144,14 +140,14 @@ bool AppliesNarrow(Instruction i, const ComputeType& type) {
 
 bool CanWidenFunctions(Instruction i) {
   for (Computation function : i.called_computations()) {
-    if (NamesItsReducer(i.opcode()) ? !IsOneOperation(function) : !IsClonable(function)) return false;
+    if (HasTrait(i.opcode(), kReducesAcrossDevices) ? !IsOneOperation(function) : !IsClonable(function)) return false;
   }
   return true;
 }
 
 void WidenFunctions(PatternRewriter& rewriter, InstructionId made, const ComputeType& type) {
   Module& module = rewriter.module();
-  const bool named = NamesItsReducer(rewriter.at(made).opcode());
+  const bool named = HasTrait(rewriter.at(made).opcode(), kReducesAcrossDevices);
   module.ReplaceCallees(made, [&](ComputationId id) {
     const Computation function = module.computation(id);
     if (!named) return FunctionWidener(&module, &type, module.UniqueComputationName(function.name())).Clone(function);

@@ -122,51 +122,40 @@ bool CastResult(PatternRewriter& rewriter, Instruction i) {
   return rewriter.ReplaceWithNew(i, Opcode::kConvert, {rewriter.Make(i.opcode(), wide, operands, OwnAttrs(i))});
 }
 
-std::vector<Opcode> ElementwiseOpcodes() {
+std::vector<Opcode> OpcodesWith(bool (*property)(Opcode)) {
   std::vector<Opcode> opcodes;
   for (size_t i = 0; i < kOpcodeCount; ++i) {
-    if (HasTrait(static_cast<Opcode>(i), kElementwise)) opcodes.push_back(static_cast<Opcode>(i));
+    if (property(static_cast<Opcode>(i))) opcodes.push_back(static_cast<Opcode>(i));
   }
   return opcodes;
 }
 
-// Operations with arithmetic on several elements, or that apply a computation to elements.
-constexpr Opcode kCombiningOpcodes[] = {Opcode::kAllReduce,
-                                        Opcode::kBatchNormGrad,
-                                        Opcode::kBatchNormInference,
-                                        Opcode::kBatchNormTraining,
-                                        Opcode::kCholesky,
-                                        Opcode::kCollectiveReduce,
-                                        Opcode::kConvolution,
-                                        Opcode::kDot,
-                                        Opcode::kMap,
-                                        Opcode::kReduce,
-                                        Opcode::kReduceScatter,
-                                        Opcode::kReduceWindow,
-                                        Opcode::kScatter,
-                                        Opcode::kSelectAndScatter,
-                                        Opcode::kSort,
-                                        Opcode::kTriangularSolve};
+std::vector<Opcode> ElementwiseOpcodes() {
+  return OpcodesWith([](Opcode opcode) { return HasTrait(opcode, kElementwise); });
+}
 
 // Operations that move elements, and select.
-constexpr Opcode kMovingOpcodes[] = {Opcode::kAllGather,
-                                     Opcode::kAllToAll,
-                                     Opcode::kBroadcast,
-                                     Opcode::kCollectiveBroadcast,
-                                     Opcode::kCollectivePermute,
-                                     Opcode::kConcatenate,
-                                     Opcode::kCopy,
-                                     Opcode::kDynamicSlice,
-                                     Opcode::kDynamicUpdateSlice,
-                                     Opcode::kGather,
-                                     Opcode::kIota,
-                                     Opcode::kPad,
-                                     Opcode::kRaggedAllToAll,
-                                     Opcode::kReshape,
-                                     Opcode::kReverse,
-                                     Opcode::kSelect,
-                                     Opcode::kSlice,
-                                     Opcode::kTranspose};
+bool Moves(Opcode opcode) {
+  switch (InfoOf(opcode).elements) {
+    case ElementSource::kMoved:
+    case ElementSource::kUpdated:
+    case ElementSource::kConcatenated:
+    case ElementSource::kSelected:
+    case ElementSource::kCommunicated:
+      return true;
+    case ElementSource::kComputed:
+      return opcode == Opcode::kIota || opcode == Opcode::kRaggedAllToAll;
+    case ElementSource::kClamped:
+    case ElementSource::kConverted:
+      return false;
+  }
+  return false;
+}
+
+std::vector<Opcode> MovingOpcodes() { return OpcodesWith(Moves); }
+std::vector<Opcode> CombiningOpcodes() {
+  return OpcodesWith([](Opcode opcode) { return HasTrait(opcode, kCombines); });
+}
 
 }  // namespace
 
@@ -174,20 +163,20 @@ void AddBf16NormalizationRules(RewritePatternSet* rules) {
   for (Opcode opcode : ElementwiseOpcodes()) {
     rules->Add({opcode}, "operations in bf16 done in f32", Bf16ThroughF32);
   }
-  for (Opcode opcode : kCombiningOpcodes) {
+  for (Opcode opcode : CombiningOpcodes()) {
     rules->Add({opcode}, "reductions and products of bf16 done in f32", Bf16ThroughF32);
   }
-  for (Opcode opcode : kMovingOpcodes) rules->Add({opcode}, "movements of bf16 done in f32", MoveBf16AsF32);
+  for (Opcode opcode : MovingOpcodes()) rules->Add({opcode}, "movements of bf16 done in f32", MoveBf16AsF32);
 }
 
 void AddFloatNormalizationRules(RewritePatternSet* rules) {
   for (Opcode opcode : ElementwiseOpcodes()) {
     rules->Add({opcode}, "operations in 8-bit floats done in f32", Fp8ThroughF32);
   }
-  for (Opcode opcode : kCombiningOpcodes) {
+  for (Opcode opcode : CombiningOpcodes()) {
     rules->Add({opcode}, "reductions and products of 8-bit floats done in f32", Fp8ThroughF32);
   }
-  for (Opcode opcode : kMovingOpcodes) rules->Add({opcode}, "movements of 8-bit floats done in f32", MoveFp8AsF32);
+  for (Opcode opcode : MovingOpcodes()) rules->Add({opcode}, "movements of 8-bit floats done in f32", MoveFp8AsF32);
 }
 
 std::vector<Opcode> ChangeableOpcodes() {

@@ -8,8 +8,8 @@ namespace {
 
 // Replaces an array without elements by a constant.
 bool ZeroSized(PatternRewriter& rewriter, Instruction i) {
-  if (!i.shape().IsArray() || i.shape().element_count() != 0 || i.opcode() == Opcode::kConstant ||
-      i.opcode() == Opcode::kParameter || !rewriter.IsReplaceable(i) || HasTrait(i.opcode(), kCollective)) {
+  if (!i.shape().IsArray() || i.shape().element_count() != 0 || HasTrait(i.opcode(), kLeaf) ||
+      !rewriter.IsReplaceable(i) || HasTrait(i.opcode(), kCollective)) {
     return false;
   }
   rewriter.DropMetadataOfOperands(i);

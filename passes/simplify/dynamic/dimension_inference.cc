@@ -3,57 +3,87 @@
 #include "absl/algorithm/container.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
+#include "ir/ops/opcode_table.h"
 #include "passes/simplify/dynamic/padder.h"
 
 namespace hlokit {
 
 absl::StatusOr<Padder::InferredSizes> Padder::InferSizes(Instruction i) {
-  const Opcode opcode = i.opcode();
-  if (opcode == Opcode::kTuple) return InferredSizes{TupleSizes(i), {}};
-  if (opcode == Opcode::kGetTupleElement) return InferredSizes{ElementSizes(i), {}};
-  if (opcode == Opcode::kOptimizationBarrier) return InferredSizes{SizesOf(i.operand(0).id()), {}};
-  if (HasTrait(opcode, kElementwise) || opcode == Opcode::kMap) return InferElementwise(i);
-  if (opcode == Opcode::kReduce) return InferReduce(i);
-  if (opcode == Opcode::kReduceWindow) return InferReduceWindow(i);
-  if (opcode == Opcode::kSelectAndScatter) return InferSelectAndScatter(i);
-  if (opcode == Opcode::kConvolution) return InferConvolution(i);
-  if (opcode == Opcode::kDot) return InferDot(i);
-  if (opcode == Opcode::kConcatenate) return InferConcatenate(i);
-  if (opcode == Opcode::kSort) return InferSort(i);
-  if (opcode == Opcode::kGather) return InferGather(i);
-  if (opcode == Opcode::kScatter) return InferScatter(i);
-  if (opcode == Opcode::kDynamicUpdateSlice) return InferDynamicUpdateSlice(i);
-  if (opcode == Opcode::kDynamicReshape) return InferDynamicReshape(i);
-  if (opcode == Opcode::kCustomCall) return InferCustomCall(i);
-  if (opcode == Opcode::kAllReduce) return InferAllReduce(i);
-  if (opcode == Opcode::kCholesky || opcode == Opcode::kTriangularSolve || opcode == Opcode::kFft ||
-      opcode == Opcode::kTopK) {
-    return InferBatched(i);
-  }
-  // Others have one array.
-  for (int64_t k = 1; k < i.operand_count(); ++k) {
+  struct Rule {
+    absl::StatusOr<InferredSizes> (Padder::*infer)(Instruction) = nullptr;  // null: not known
+    bool of_one_array = true;                                               // operand 0 alone may be dynamic
+  };
+  static constexpr OpcodeRow<Rule> kRows[] = {
+      {Opcode::kAllReduce, {&Padder::InferAllReduce, false}},
+      {Opcode::kBitcastConvert, {&Padder::InferBitcastConvert}},
+      {Opcode::kBroadcast, {&Padder::InferBroadcast}},
+      {Opcode::kCholesky, {&Padder::InferBatched, false}},
+      {Opcode::kConcatenate, {&Padder::InferConcatenate, false}},
+      {Opcode::kConvolution, {&Padder::InferConvolution, false}},
+      {Opcode::kCustomCall, {&Padder::InferCustomCall, false}},
+      {Opcode::kDot, {&Padder::InferDot, false}},
+      {Opcode::kDynamicReshape, {&Padder::InferDynamicReshape, false}},
+      {Opcode::kDynamicSlice, {&Padder::InferDynamicSlice}},
+      {Opcode::kDynamicUpdateSlice, {&Padder::InferDynamicUpdateSlice, false}},
+      {Opcode::kFft, {&Padder::InferBatched, false}},
+      {Opcode::kGather, {&Padder::InferGather, false}},
+      {Opcode::kGetTupleElement, {&Padder::InferElement, false}},
+      {Opcode::kMap, {&Padder::InferElementwise, false}},
+      {Opcode::kOptimizationBarrier, {&Padder::InferForwarded, false}},
+      {Opcode::kPad, {&Padder::InferPad}},
+      {Opcode::kReduce, {&Padder::InferReduce, false}},
+      {Opcode::kReduceWindow, {&Padder::InferReduceWindow, false}},
+      {Opcode::kReshape, {&Padder::InferReshape}},
+      {Opcode::kReverse, {&Padder::InferReverse}},
+      {Opcode::kScatter, {&Padder::InferScatter, false}},
+      {Opcode::kSelectAndScatter, {&Padder::InferSelectAndScatter, false}},
+      {Opcode::kSlice, {&Padder::InferSlice}},
+      {Opcode::kSort, {&Padder::InferSort, false}},
+      {Opcode::kTopK, {&Padder::InferBatched, false}},
+      {Opcode::kTranspose, {&Padder::InferTranspose}},
+      {Opcode::kTriangularSolve, {&Padder::InferBatched, false}},
+      {Opcode::kTuple, {&Padder::InferTuple, false}},
+  };
+  static constexpr auto kRules = MakeOpcodeTable<Rule>(
+      kRows, {.elementwise = Rule{&Padder::InferElementwise, false}, .other = Rule{}, .unknown = Rule{}});
+  const Rule& rule = kRules[static_cast<size_t>(i.opcode())];
+  for (int64_t k = 1; rule.of_one_array && k < i.operand_count(); ++k) {
     if (HasSizes(i.operand(k))) return CannotPad(i, StrCat("operand ", k, " has a dynamic dimension"));
   }
-  if (opcode == Opcode::kDynamicSlice) return InferDynamicSlice(i);
-  if (opcode == Opcode::kReshape) return InferReshape(i);
-  if (opcode == Opcode::kSlice) return InferSlice(i);
-  if (opcode == Opcode::kPad) return InferPad(i);
-  if (opcode == Opcode::kReverse) return InferReverse(i);
+  return rule.infer == nullptr ? NotKnown(i) : (this->*rule.infer)(i);
+}
+
+absl::Status Padder::NotKnown(Instruction i) const {
+  return CannotPad(i, "it is not known what a dynamic dimension means to it");
+}
+
+absl::StatusOr<Padder::InferredSizes> Padder::InferTuple(Instruction i) { return InferredSizes{TupleSizes(i), {}}; }
+
+absl::StatusOr<Padder::InferredSizes> Padder::InferElement(Instruction i) { return InferredSizes{ElementSizes(i), {}}; }
+
+absl::StatusOr<Padder::InferredSizes> Padder::InferForwarded(Instruction i) {
+  return InferredSizes{SizesOf(i.operand(0).id()), {}};
+}
+
+absl::StatusOr<Padder::InferredSizes> Padder::InferBitcastConvert(Instruction i) {
+  if (i.shape().dims() != i.operand(0).shape().dims()) return NotKnown(i);
+  return InferForwarded(i);
+}
+
+absl::StatusOr<Padder::InferredSizes> Padder::InferTranspose(Instruction i) {
   const Sizes& sizes = SizesOf(i.operand(0).id());
-  if (opcode == Opcode::kBitcastConvert && i.shape().dims() == i.operand(0).shape().dims()) {
-    return InferredSizes{sizes, {}};
-  }
   const absl::Span<const int64_t> dimensions = i.list_attr(Attr::kDimensions);
   InferredSizes result{Sizes(static_cast<size_t>(i.shape().rank())), {}};
-  if (opcode == Opcode::kTranspose) {
-    for (size_t d = 0; d < dimensions.size(); ++d) result.sizes[d] = sizes[static_cast<size_t>(dimensions[d])];
-    return result;
-  }
-  if (opcode == Opcode::kBroadcast) {
-    for (size_t d = 0; d < dimensions.size(); ++d) result.sizes[static_cast<size_t>(dimensions[d])] = sizes[d];
-    return result;
-  }
-  return CannotPad(i, "it is not known what a dynamic dimension means to it");
+  for (size_t d = 0; d < dimensions.size(); ++d) result.sizes[d] = sizes[static_cast<size_t>(dimensions[d])];
+  return result;
+}
+
+absl::StatusOr<Padder::InferredSizes> Padder::InferBroadcast(Instruction i) {
+  const Sizes& sizes = SizesOf(i.operand(0).id());
+  const absl::Span<const int64_t> dimensions = i.list_attr(Attr::kDimensions);
+  InferredSizes result{Sizes(static_cast<size_t>(i.shape().rank())), {}};
+  for (size_t d = 0; d < dimensions.size(); ++d) result.sizes[static_cast<size_t>(dimensions[d])] = sizes[d];
+  return result;
 }
 
 absl::StatusOr<Padder::InferredSizes> Padder::InferElementwise(Instruction i) {

@@ -75,6 +75,14 @@ class Padder {
 
   // Infers the sizes of the result from those of the operands, and masks the elements that the instruction combines.
   absl::StatusOr<InferredSizes> InferSizes(Instruction i);
+  // Returns the error of an operation that has no rule.
+  absl::Status NotKnown(Instruction i) const;
+  absl::StatusOr<InferredSizes> InferTuple(Instruction i);
+  absl::StatusOr<InferredSizes> InferElement(Instruction i);
+  absl::StatusOr<InferredSizes> InferForwarded(Instruction i);
+  absl::StatusOr<InferredSizes> InferBitcastConvert(Instruction i);
+  absl::StatusOr<InferredSizes> InferTranspose(Instruction i);
+  absl::StatusOr<InferredSizes> InferBroadcast(Instruction i);
   absl::StatusOr<InferredSizes> InferElementwise(Instruction i);
   absl::StatusOr<InferredSizes> InferBatched(Instruction i);
   absl::StatusOr<InferredSizes> InferCustomCall(Instruction i);

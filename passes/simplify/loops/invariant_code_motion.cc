@@ -24,8 +24,7 @@ bool IsCheap(Opcode opcode) {
 
 bool MayMove(Instruction i, const SideEffects& effects) {
   return i.opcode() != Opcode::kParameter && !effects.Of(i) && !HasTrait(i.opcode(), kCollective) &&
-         !HasTrait(i.opcode(), kControlFlow) && !HasTrait(i.opcode(), kStartsAsync) &&
-         !HasTrait(i.opcode(), kEndsAsync) && !HasTrait(i.opcode(), kUpdatesAsync) &&
+         !HasTrait(i.opcode(), kControlFlow) && !HasTrait(i.opcode(), kAsyncChain) &&
          i.opcode() != Opcode::kCustomCall && i.opcode() != Opcode::kOptimizationBarrier &&
          i.opcode() != Opcode::kCopy && !i.is_root() && !i.has(Attr::kControlPredecessors) &&
          i.control_successors().empty() && !i.has(Attr::kSharding);

@@ -15,30 +15,21 @@ constexpr std::string_view kNop = "NopCustomCall";
 // Has a side effect, so that its operands are computed.
 constexpr std::string_view kNopReturnToken = "NopReturnToken";
 
-bool IsId(Opcode opcode) { return opcode == Opcode::kPartitionId || opcode == Opcode::kReplicaId; }
-
-bool IsSendOrRecv(Opcode opcode) {
-  return opcode == Opcode::kSend || opcode == Opcode::kSendDone || opcode == Opcode::kRecv ||
-         opcode == Opcode::kRecvDone;
-}
-
-bool IsCollective(Opcode opcode) {
-  return HasTrait(opcode, kCollective) || opcode == Opcode::kAllGatherDone || opcode == Opcode::kAllReduceDone ||
-         opcode == Opcode::kCollectivePermuteDone;
-}
+// Also the done of a collective.
+bool IsCollective(Opcode opcode) { return HasTrait(SynchronousOpcode(opcode), kCollective); }
 
 bool IsRemoved(Instruction i, const CommunicationToRemove& what) {
   const Opcode opcode = i.opcode();
   if (opcode == Opcode::kInfeed || opcode == Opcode::kOutfeed) return what.infeed_outfeed;
-  if (IsSendOrRecv(opcode)) {
+  if (HasTrait(opcode, kTransfers)) {
     return what.between_devices || (what.host_transfers && i.bool_attr(Attr::kIsHostTransfer));
   }
-  return what.between_devices && (IsCollective(opcode) || IsId(opcode));
+  return what.between_devices && (IsCollective(opcode) || HasTrait(opcode, kDeviceId));
 }
 
 InstructionId MakeReplacement(Builder& builder, Instruction i) {
   const Opcode opcode = i.opcode();
-  if (IsId(opcode)) return builder.MakeScalarConstant(i.shape().element_type(), 0);
+  if (HasTrait(opcode, kDeviceId)) return builder.MakeScalarConstant(i.shape().element_type(), 0);
   if (opcode == Opcode::kInfeed) {
     const InstructionId token = i.operand(0).id();
     const InstructionId data =

@@ -58,7 +58,7 @@ std::optional<Endpoint> EndpointOf(CompiledComputationBuilder& b, Instruction in
   Endpoint endpoint;
   Instruction at = instruction;
   const Opcode opcode = instruction.opcode();
-  if ((opcode == Opcode::kRecvDone || opcode == Opcode::kSendDone) && !at.has(Attr::kChannelId) &&
+  if ((HasTrait(opcode, kTransfers) && HasTrait(opcode, kEndsAsync)) && !at.has(Attr::kChannelId) &&
       at.operand(0).has(Attr::kChannelId)) {
     at = at.operand(0);
   }

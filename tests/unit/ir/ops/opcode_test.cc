@@ -67,11 +67,29 @@ TEST(OpcodeTest, TraitsOfFamilies) {
   EXPECT_EQ(with(kOwnsCallee), "async-start fusion");
   EXPECT_EQ(with(kAppliesComputation), "map reduce reduce-window");
   EXPECT_EQ(with(kImpure), "custom-call partition-id replica-id");
-  std::string sequential;
-  for (size_t i = 0; i < kOpcodeCount; ++i) {
-    if (CallsSequentialCode(static_cast<Opcode>(i))) sequential += std::string(ToString(static_cast<Opcode>(i))) + " ";
-  }
-  EXPECT_EQ(sequential, "call conditional while ");
+  EXPECT_EQ(with(kReducesAcrossDevices), "all-reduce collective-reduce reduce-scatter");
+  EXPECT_EQ(with(kReinterprets), "bitcast copy reshape");
+  EXPECT_EQ(with(kTransfers), "recv recv-done send send-done");
+  EXPECT_EQ(with(kIdempotent), "and maximum minimum or");
+  EXPECT_EQ(with(kDeviceId), "partition-id replica-id");
+  EXPECT_EQ(with(kLeaf), "constant parameter");
+  EXPECT_EQ(with(kReadsPart), "dynamic-slice gather slice");
+  EXPECT_EQ(with(kContracts), "convolution dot ragged-dot scaled-dot");
+  EXPECT_EQ(with(kAppliesToElements),
+            "all-reduce all-reduce-start collective-reduce map reduce reduce-scatter reduce-window scan scatter "
+            "select-and-scatter sort");
+  const auto in = [](bool (*family)(Opcode)) {
+    std::string names;
+    for (size_t i = 0; i < kOpcodeCount; ++i) {
+      if (family(static_cast<Opcode>(i))) names += std::string(ToString(static_cast<Opcode>(i))) + " ";
+    }
+    return names;
+  };
+  EXPECT_EQ(in(CallsSequentialCode), "call conditional while ");
+  EXPECT_EQ(in(RunsCallees), "async-start call conditional fusion while ");
+  EXPECT_EQ(in(EndsOperation), "all-gather-done all-reduce-done async-done collective-permute-done copy-done ");
+  EXPECT_FALSE(HasTrait(Opcode::kUnknown, kAppliesToElements));
+  EXPECT_FALSE(RunsCallees(Opcode::kUnknown));
   EXPECT_TRUE(HasTrait(Opcode::kUnknown, kSideEffect));
   EXPECT_TRUE(MightHaveCalledComputations(Opcode::kUnknown));
 }
