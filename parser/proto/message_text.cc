@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any message as bytes, text and JSON.
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,6 +10,8 @@
 #include "google/protobuf/stubs/logging.h"
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/json_util.h"
+#include "google/protobuf/util/type_resolver.h"
+#include "google/protobuf/util/type_resolver_util.h"
 #include "ir/core/str_cat.h"
 #include "parser/proto/proto_file.h"
 #include "parser/proto/serialize.h"
@@ -138,7 +141,13 @@ absl::StatusOr<std::string> FormatMessage(const google::protobuf::Message& messa
     case ProtoEncoding::kJson: {
       google::protobuf::util::JsonPrintOptions options;
       options.add_whitespace = true;
-      const auto status = google::protobuf::util::MessageToJsonString(message, &out, options);
+      // From bytes of ours, in which the entries of maps have an order.
+      constexpr char kPrefix[] = "type.googleapis.com";
+      const google::protobuf::Descriptor& type = *message.GetDescriptor();
+      const std::unique_ptr<google::protobuf::util::TypeResolver> resolver(
+          google::protobuf::util::NewTypeResolverForDescriptorPool(kPrefix, type.file()->pool()));
+      const auto status = google::protobuf::util::BinaryToJsonString(
+          resolver.get(), StrCat(kPrefix, "/", type.full_name()), SerializedMessage(message), &out, options);
       if (status.ok()) return out;
       return absl::InvalidArgumentError(std::string(status.message().data(), status.message().size()));
     }

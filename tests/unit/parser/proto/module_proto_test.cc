@@ -38,6 +38,24 @@ void ExpectKept(std::string_view text) {
   EXPECT_EQ(ToString(*again), ToString(*module));
 }
 
+// Maps of messages have no order of their own: each copy may hash its keys differently.
+TEST(ModuleProto, JsonHasAnOrder) {
+  const std::unique_ptr<Module> module = ModuleOf(
+      "HloModule m\nENTRY e { ROOT p = f32[] parameter(0), "
+      "frontend_attributes={a=\"1\",b=\"2\",c=\"3\",d=\"4\",e=\"5\",f=\"6\",g=\"7\",h=\"8\"} }\n");
+  ASSERT_NE(module, nullptr);
+  std::string first;
+  for (int i = 0; i < 20; ++i) {
+    xla::HloModuleProto proto;
+    ASSERT_TRUE(WriteModuleProto(*module, {}, &proto).ok());
+    const absl::StatusOr<std::string> text = FormatMessage(proto, ProtoEncoding::kJson);
+    ASSERT_TRUE(text.ok()) << text.status();
+    if (i == 0) first = *text;
+    EXPECT_EQ(*text, first);
+  }
+  EXPECT_LT(first.find("\"a\""), first.find("\"b\""));
+}
+
 TEST(ModuleProto, KeepsChannelZero) {
   ExpectKept(
       "HloModule m\nsum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }\n"
