@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "interp/reference/run.h"
 #include "interp/reference/value.h"
 #include "ir/graph/attribute_views.h"

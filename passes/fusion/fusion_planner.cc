@@ -4,8 +4,8 @@
 // begins a group of its own: whichever saves most bytes of memory traffic, by the constraints of fusion_plan.h.
 // Invariant: groups are disjoint, each is one loop nest, and no path leads from a group through others back to it.
 // IncrementalTopologicalOrder holds an order of the groups, and refuses what would close a cycle.
-// Cost: about linear. A value looks at up to kMaxReaders groups, a search for a cycle visits a bounded number of them, and
-// pairs that cannot merge are remembered.
+// Cost: about linear. A value looks at up to kMaxReaders groups, a search for a cycle visits a bounded number of them,
+// and pairs that cannot merge are remembered.
 #include "passes/fusion/fusion_planner.h"
 
 #include <algorithm>

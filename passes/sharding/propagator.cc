@@ -2,9 +2,9 @@
 // Idea: XLA's. Instructions propose shardings to their users (forward.cc) and operands (backward.cc); sweeps over all
 // computations go on until a whole sweep changes nothing. Each of kLevels levels lets more opcodes propose than the one
 // before, so that what is certain is settled before what is a guess.
-// Invariant: the shardings of the text that are fixed stay. Any other changes only to one with more tiles, or to code for
-// one device (Improvement in improve.cc): so sweeps end.
-// Cost: sweeps times instructions. An instruction that has proposed is skipped until something beside it changes.
+// Invariant: the shardings of the text that are fixed stay. Any other changes only to one with more tiles, or to code
+// for one device (Improvement in improve.cc): so sweeps end. Cost: sweeps times instructions. An instruction that has
+// proposed is skipped until something beside it changes.
 #include "passes/sharding/propagator.h"
 
 #include <algorithm>

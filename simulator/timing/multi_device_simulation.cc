@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Idea: all devices run the same steps, so one stack of frames walks the program once, and what differs is an array over
-// the devices: the time at which each core is free. A step lasts as the Simulation says, times the device's speed and
-// jitter; a collective begins, for the devices of a group, when the last of them is there and its links are free.
+// Idea: all devices run the same steps, so one stack of frames walks the program once, and what differs is an array
+// over the devices: the time at which each core is free. A step lasts as the Simulation says, times the device's speed
+// and jitter; a collective begins, for the devices of a group, when the last of them is there and its links are free.
 // Invariant: core_[d] is when device d has done the steps so far; it never decreases. Devices that are all alike are
 // simulated as one.
 // Cost: steps times devices, up to MultiDeviceOptions::max_events; beyond it the remaining iterations of loops are

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Idea: a walk in post-order gives each live instruction the views of its result: views of values that are there already
-// (a transpose is other strides), or of slots that a new thunk writes. Then thunks that give the same in each iteration
-// leave loops, and last uses tell when memory is free and what may be computed in place.
-// Invariant: when an instruction is prepared its operands have views; a thunk reads slots that are constants, parameters
-// or written by earlier thunks, and each slot is written by one thunk.
-// Cost: linear in instructions and leaves; the number of views is bounded (ProgramBuilder::CountViews), since tuples may
-// share leaves.
+// Idea: a walk in post-order gives each live instruction the views of its result: views of values that are there
+// already (a transpose is other strides), or of slots that a new thunk writes. Then thunks that give the same in each
+// iteration leave loops, and last uses tell when memory is free and what may be computed in place. Invariant: when an
+// instruction is prepared its operands have views; a thunk reads slots that are constants, parameters or written by
+// earlier thunks, and each slot is written by one thunk. Cost: linear in instructions and leaves; the number of views
+// is bounded (ProgramBuilder::CountViews), since tuples may share leaves.
 #include "interp/exact/builder/compiled_computation_builder.h"
 
 #include <algorithm>
