@@ -49,12 +49,12 @@ class CodeStore {
   std::unique_ptr<runtime::PersistentCache> cache_;  // null: the directory cannot be used
 };
 
-// The store of this process: none, until one is set, before the first program is prepared. A tool, the Python package
-// and the PJRT plugin set the one that the environment names when something asks for the fast engine.
+// The store of this process: none, until one is set, before the first program is prepared. interp::Compile sets the one
+// that the environment names when a program is for an engine that generates code.
 CodeStore* ProcessCodeStore();
 void SetProcessCodeStore(const CodeStoreOptions& options);
 
-// Sets the store that the environment names, the first time that it is called. Thread-safe.
+// Sets the store that the environment names, the first time that it is called, unless there is one. Thread-safe.
 void UseCodeStoreOfEnvironment();
 
 // The bytes of an entry. DecodeCode returns nullopt if they are no code.
