@@ -95,10 +95,11 @@ absl::StatusOr<bool> Inline::Run(Module& module) {
     for (InstructionId at : calls) {
       const Instruction call = module.instruction(at);
       const Computation callee = call.computation_attr(Attr::kToApply);
-      if (!MayInline(call, callee) || !IsCloneable(callee)) continue;
-      if (AddedByInlining(callee, graph) > max_added) continue;
+      if (!MayInline(call, callee) || AddedByInlining(callee, graph) > max_added) continue;
+      // What is read of the bodies of callees is within the budget too.
       if (budget < callee.instruction_count()) continue;
       budget -= callee.instruction_count();
+      if (!IsCloneable(callee)) continue;
       InlineCall(module, call, callee);
       Count("calls inlined");
       changed = true;
@@ -132,8 +133,9 @@ absl::StatusOr<bool> FlattenCallGraph::Run(Module& module) {
         return callee;
       }
       // Its calls are those of another caller: they are visited once.
-      if (budget < c.instruction_count() || !IsCloneable(c)) return callee;
+      if (budget < c.instruction_count()) return callee;
       budget -= c.instruction_count();
+      if (!IsCloneable(c)) return callee;
       const ComputationId copy = CloneWithFusions(module, callee);
       owned.resize(module.computation_id_bound(), 0);
       owned[copy.value] = 1;
