@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# hlokit_library(NAME [PUBLIC targets…] [PRIVATE targets…] [HEADER_ONLY targets…] [ALONE regex])
+# hlokit_library(NAME [PUBLIC targets…] [PRIVATE targets…] [HEADER_ONLY targets…] [ALONE regex] [COLD regex])
 #
 # Builds the library hlokit_NAME (hlokit::NAME) from every .cc file under NAME/ and installs its headers. A new file
 # needs no line here: the next build finds it. A library without .cc files is an interface library, so that others can
@@ -8,8 +8,9 @@
 #   PRIVATE      dependencies of its sources; users of the installed static library link them too
 #   HEADER_ONLY  header-only dependencies of its sources; users of the installed library do not need them
 #   ALONE        sources that are never compiled together with others (HlokitFastBuild.cmake)
+#   COLD         folders that are compiled for the sake of a short build (HlokitFastBuild.cmake)
 function(hlokit_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 library "" "ALONE" "PUBLIC;PRIVATE;HEADER_ONLY")
+  cmake_parse_arguments(PARSE_ARGV 1 library "" "ALONE;COLD" "PUBLIC;PRIVATE;HEADER_ONLY")
   set(target hlokit_${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${name}/*.cc")
   # Programs that write sources, and modules that are loaded at run time.
@@ -26,9 +27,9 @@ function(hlokit_library name)
     endif()
     # Libraries share one precompiled header, that of the first.
     if(name STREQUAL "ir")
-      hlokit_fast_build(${target} HEADER "${PROJECT_SOURCE_DIR}/cmake/precompiled.h")
+      hlokit_fast_build(${target} HEADER "${PROJECT_SOURCE_DIR}/cmake/precompiled.h" COLD "${library_COLD}")
     else()
-      hlokit_fast_build(${target} REUSE hlokit_ir ALONE ${alone})
+      hlokit_fast_build(${target} REUSE hlokit_ir ALONE ${alone} COLD "${library_COLD}")
     endif()
     target_link_libraries(${target} PRIVATE ${library_PRIVATE})
     foreach(header_only IN LISTS library_HEADER_ONLY)

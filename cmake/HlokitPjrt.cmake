@@ -16,6 +16,6 @@ function(hlokit_pjrt_plugin)
   set_target_properties(hlokit_pjrt PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib/hlokit" INSTALL_RPATH "$ORIGIN"
     CXX_VISIBILITY_PRESET hidden LINK_DEPENDS "${exports}")
-  hlokit_fast_build(hlokit_pjrt HEADER "${PROJECT_SOURCE_DIR}/cmake/precompiled.h")
+  hlokit_fast_build(hlokit_pjrt HEADER "${PROJECT_SOURCE_DIR}/cmake/precompiled.h" COLD ".")
   install(TARGETS hlokit_pjrt DESTINATION lib/hlokit COMPONENT tools)
 endfunction()

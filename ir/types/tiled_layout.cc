@@ -9,7 +9,7 @@
 
 namespace hlokit {
 namespace {
-using Index = absl::InlinedVector<int64_t, 12>;
+using Indices = absl::InlinedVector<int64_t, 12>;
 }  // namespace
 
 TiledLayout::TiledLayout(Shape array) {
@@ -62,10 +62,10 @@ bool TiledLayout::AddTile(absl::Span<const int64_t> tile) {
 }
 
 int64_t TiledLayout::PositionOf(absl::Span<const int64_t> index) const {
-  Index at(added_, 0);
+  Indices at(added_, 0);
   for (int64_t d : order_) at.push_back(index[static_cast<size_t>(d)]);
   for (const Level& level : levels_) {
-    Index tiles(at.begin(), at.begin() + static_cast<ptrdiff_t>(level.first)), offsets;
+    Indices tiles(at.begin(), at.begin() + static_cast<ptrdiff_t>(level.first)), offsets;
     for (const Group& group : level.groups) {
       int64_t combined = 0;
       for (size_t d = group.begin; d < group.end; ++d) combined = combined * level.dims[d] + at[d];
@@ -82,12 +82,12 @@ int64_t TiledLayout::PositionOf(absl::Span<const int64_t> index) const {
 
 bool TiledLayout::IndexAt(int64_t position, absl::Span<int64_t> index) const {
   if (position < 0 || position >= position_count_) return false;
-  Index at(dims_.size());
+  Indices at(dims_.size());
   for (size_t d = dims_.size(); d-- > 0; position /= dims_[d]) at[d] = position % dims_[d];
   for (size_t l = levels_.size(); l-- > 0;) {
     const Level& level = levels_[l];
     const size_t groups = level.groups.size();
-    Index before(level.dims.size());
+    Indices before(level.dims.size());
     std::copy_n(at.begin(), level.first, before.begin());
     for (size_t g = 0; g < groups; ++g) {
       const Group& group = level.groups[g];

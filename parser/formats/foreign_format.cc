@@ -30,7 +30,7 @@ struct Magic {
   std::string_view bytes;
   ForeignFormat format;
 };
-constexpr Magic kMagic[] = {
+constexpr Magic kSignatures[] = {
     {"\x1f\x8b", {"gzip-compressed data", "decompress it first: `gunzip -c FILE | TOOL -`"}},
     {"\x28\xb5\x2f\xfd", {"zstd-compressed data", "decompress it first: `zstd -dc FILE | TOOL -`"}},
     {"\xfd"
@@ -125,7 +125,7 @@ std::optional<ForeignFormat> DetectForeignFormat(std::string_view text) {
   if (bytecode::ArtifactOfJaxExport(text)) return std::nullopt;
   text = text.substr(0, kMaxBytesRead);
   if (bytecode::IsBytecode(text)) return std::nullopt;
-  for (const Magic& magic : kMagic) {
+  for (const Magic& magic : kSignatures) {
     if (text.starts_with(magic.bytes)) return magic.format;
   }
   if (IsTar(text)) return ForeignFormat{"a tar archive", "extract the module from it first: `tar -xOf FILE | TOOL -`"};

@@ -16,7 +16,7 @@
 namespace hlokit::pjrt {
 namespace {
 
-constexpr int64_t kMaxDevices = interp::EvaluatorOptions::kMaxDevices;
+constexpr int64_t kDeviceLimit = interp::EvaluatorOptions::kMaxDevices;
 constexpr char kSerializedMagic[] = "hlokit topology 1\n";
 
 // JAX's names of the generations, by which it recognizes them.
@@ -45,9 +45,10 @@ PJRT_DeviceDescription& AddDevice(std::string kind, PJRT_TopologyDescription* to
 
 absl::Status AddCpuDevices(std::string_view count_text, PJRT_TopologyDescription* topology) {
   int64_t count = 1;
-  if (!count_text.empty() && (!absl::SimpleAtoi(std::string(count_text), &count) || count < 1 || count > kMaxDevices)) {
+  if (!count_text.empty() &&
+      (!absl::SimpleAtoi(std::string(count_text), &count) || count < 1 || count > kDeviceLimit)) {
     return absl::InvalidArgumentError(
-        StrCat("device cpu: expected a number of devices from 1 to ", kMaxDevices, ", found `", count_text, "`"));
+        StrCat("device cpu: expected a number of devices from 1 to ", kDeviceLimit, ", found `", count_text, "`"));
   }
   topology->device = StrCat("cpu:", count);
   for (int64_t i = 0; i < count; ++i) {
@@ -64,9 +65,9 @@ absl::Status AddTpuDevices(std::string_view generation, std::string_view chips, 
   absl::StatusOr<tpu::Topology> mesh = tpu::ParseTopology(*machine, chips.empty() ? "1" : chips);
   if (!mesh.ok()) return absl::InvalidArgumentError(mesh.status().message());
   const int64_t per_chip = machine->devices_per_chip();
-  if (mesh->Chips() * per_chip > kMaxDevices) {
+  if (mesh->Chips() * per_chip > kDeviceLimit) {
     return absl::InvalidArgumentError(StrCat("device ", generation, ":", chips, " has ", mesh->Chips() * per_chip,
-                                             " devices; the limit is ", kMaxDevices));
+                                             " devices; the limit is ", kDeviceLimit));
   }
   topology->device = StrCat(generation, ":", tpu::ToString(*mesh));
   for (int64_t chip = 0; chip < mesh->Chips(); ++chip) {

@@ -138,6 +138,13 @@ def shared_loops(n):
     return "\n".join(rows) + "\n" + entry(lambda k: run_loop(k, f"b{n - 1}", "c"), 1)
 
 
+def calls_of_one_large(n):
+    """Ten times as many calls as there are instances, of a function of as many instructions: too many to inline."""
+    steps = "\n".join(f" x{k + 1} = f32[4,32] negate(x{k})" for k in range(10 * n))
+    return (f"f {{ x0 = f32[4,32] parameter(0)\n{steps}\n ROOT y = f32[4,32] sine(x{10 * n}) }}\n" +
+            entry(lambda k: f" x{k + 1} = f32[4,32] call(x{k}), to_apply=f", 10 * n))
+
+
 def chain(n):
     ops = ("negate", "sine", "exponential", "tanh")
     return entry(lambda k: f" x{k + 1} = f32[4,32] {ops[k % 4]}(x{k})", n)
@@ -185,8 +192,8 @@ def loop_of_many_arrays(n):
 
 KINDS = [loops, loops_of_one_body, loops_with_collectives, nested_loops, nested_calls, calls, conditionals, chain, dots,
          all_reduces, users, operands, loop_of_many_arrays]
-# Programs that would run as long as they are deep: 2 to the power of the instances.
-SHARED = [shared_calls, shared_functions, shared_branches, shared_loops]
+# Programs that would run as long as they are deep, 2 to the power of the instances, or as long as the square of their size.
+SHARED = [calls_of_one_large, shared_calls, shared_functions, shared_branches, shared_loops]
 SHARED_INSTANCES = 1000
 
 
