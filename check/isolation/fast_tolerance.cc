@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <vector>
 
 #include "check/comparison/engine_ulps.h"
-#include "interp/compiled/compiled_kernels.h"
 #include "interp/compiled/loops/loop_builder.h"
 #include "interp/compiled/products/product_error.h"
 #include "ir/graph/attribute_views.h"
@@ -50,22 +48,6 @@ bool Accumulates(Opcode opcode) {
 }
 
 }  // namespace
-
-compiled::GroupOptions AllLoops(int max_members) {
-  compiled::GroupOptions groups;
-  groups.min_elements = 1;
-  groups.min_saved = 0;
-  groups.min_single = 1;
-  groups.min_run = 1;
-  groups.min_window_elements = 1;
-  groups.max_members = max_members;
-  return groups;
-}
-
-EvaluatorOptions WithSingleLoops(EvaluatorOptions options) {
-  options.kernels = std::make_shared<compiled::CompiledKernels>(ObservationRequest(), AllLoops(1));
-  return options;
-}
 
 ErrorSpec FastTolerance::Of(Instruction instruction, absl::Span<const Literal> operands, const Literal& result) {
   ErrorSpec tolerance;

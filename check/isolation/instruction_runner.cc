@@ -119,14 +119,15 @@ double WorkOf(Instruction i) {
   return (work + ElementsOf(i.shape()) * each) * call;
 }
 
-InstructionRunner::InstructionRunner(const Module& module, EngineKind engine, const EvaluatorOptions& options)
-    : module_(module), engine_(engine), options_(options), computations_(module.computation_id_bound()) {
+InstructionRunner::InstructionRunner(const Module& module, EngineKind engine, const EvaluatorOptions& options,
+                                     bool alone)
+    : module_(module), engine_(engine), alone_(alone), options_(options), computations_(module.computation_id_bound()) {
   options_.num_replicas = options_.num_partitions = 1;
   options_.observer = nullptr;
   options_.observation = {};
   options_.progress = nullptr;
   options_.host_io = nullptr;
-  if (engine == EngineKind::kReference) {
+  if (RowOf(engine).defines_values) {
     DiagnosticSink sink;
     plain_ = reference::Evaluator::Prepare(module, options_, &sink);
   }
@@ -155,11 +156,15 @@ Runnable InstructionRunner::ClassifyInPart(Instruction i) const {
   return runnable;
 }
 
+std::unique_ptr<Engine> InstructionRunner::PrepareModule(const Module& module, DiagnosticSink* sink) const {
+  return (alone_ ? PrepareAlone : PrepareEngine)(engine_, module, options_, sink);
+}
+
 absl::StatusOr<InstructionRunner::Prepared> InstructionRunner::Prepare(Instruction instruction) const {
   Prepared prepared;
   prepared.part = std::make_unique<query::Part>(query::ExtractPart(instruction, [](Instruction) { return true; }));
   DiagnosticSink sink;
-  prepared.engine = PrepareEngine(engine_, prepared.part->module, options_, &sink);
+  prepared.engine = PrepareModule(prepared.part->module, &sink);
   if (prepared.engine == nullptr) return FailureOf(sink);
   for (const Instruction input : prepared.part->inputs) {
     size_t first = 0;
@@ -206,7 +211,7 @@ absl::StatusOr<std::vector<Literal>> InstructionRunner::RunPart(const query::Par
   DiagnosticSink sink;
   std::unique_ptr<Engine> once;
   std::unique_ptr<Engine>& prepared = engine != nullptr ? *engine : once;
-  if (prepared == nullptr) prepared = PrepareEngine(engine_, part.module, options_, &sink);
+  if (prepared == nullptr) prepared = PrepareModule(part.module, &sink);
   if (prepared == nullptr) return FailureOf(sink);
   std::optional<std::vector<Literal>> results = prepared->Run(inputs, &sink);
   if (!results) return FailureOf(sink);

@@ -50,21 +50,23 @@ void ReportAt(const Module& module, const RunContext& context, std::string messa
 struct Evaluator::State {
   const Module* module;
   EvaluatorOptions options;
+  std::shared_ptr<KernelProvider> kernels;  // may be null
   std::unique_ptr<PreparedProgram> program;
   ThreadPool threads;
   ProcessGroups groups;
   BufferPool kept{0};  // memory between runs
 
-  State(const Module* m, const EvaluatorOptions& o) : module(m), options(o), threads(o.num_threads) {}
+  State(const Module* m, const EvaluatorOptions& o, std::shared_ptr<KernelProvider> k)
+      : module(m), options(o), kernels(std::move(k)), threads(o.num_threads) {}
 };
 
 Evaluator::Evaluator() = default;
 Evaluator::~Evaluator() = default;
 
 std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const EvaluatorOptions& options,
-                                              DiagnosticSink* sink) {
+                                              DiagnosticSink* sink, std::shared_ptr<KernelProvider> provider) {
   auto evaluator = std::unique_ptr<Evaluator>(new Evaluator());
-  evaluator->state_ = std::make_unique<State>(&module, options);
+  evaluator->state_ = std::make_unique<State>(&module, options, std::move(provider));
   PrepareOptions prepare;
   prepare.fill_elided = options.fill_elided;
   prepare.seed = options.seed;
@@ -72,7 +74,8 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
   prepare.custom_calls = options.custom_calls;
   prepare.observation = options.observation;
   prepare.mixed_precision = options.mixed_precision;
-  prepare.kernels = options.kernels.get();
+  KernelProvider* const kernels = evaluator->state_->kernels.get();
+  prepare.kernels = kernels;
   prepare.num_threads = evaluator->state_->threads.threads();
   prepare.num_replicas = options.num_replicas;
   prepare.num_partitions = options.num_partitions;
@@ -94,7 +97,6 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
     sink->Error(DiagnosticKind::kUnsupported, {}, "a program with dynamic dimensions runs by PrepareEngine");
     return nullptr;
   }
-  KernelProvider* const kernels = prepare.kernels;
   bool is_complete = false;
   while (!is_complete) {
     evaluator->state_->program = std::make_unique<PreparedProgram>();
@@ -222,7 +224,7 @@ std::vector<Literal> Evaluator::TakeResults(DeviceScheduler& set, DonatedArgumen
     }
   }
   // Programs with compiled kernels are run often: their results get memory of earlier ones.
-  if (state_->options.kernels != nullptr) ReserveElements(placed_bytes);
+  if (state_->kernels != nullptr) ReserveElements(placed_bytes);
   return results;
 }
 
@@ -241,7 +243,7 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
   for (const Literal* argument : arguments) argument_bytes += static_cast<int64_t>(argument->size_bytes());
   RunContext context(state.options.limits, argument_bytes, &state.threads, state.options.cancel);
   // Programs with compiled kernels are run often: their memory stays.
-  if (state.options.kernels != nullptr) context.pool.TakeFreeBlocks(&state.kept);
+  if (state.kernels != nullptr) context.pool.TakeFreeBlocks(&state.kept);
   std::vector<SlotValue> values;
   static std::byte no_bytes[16];
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -294,7 +296,7 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
   }
   for (const std::unique_ptr<CompiledComputation>& routine : state.program->computations)
     routine->DropFrames(context.pool);
-  if (state.options.kernels != nullptr) state.kept.TakeFreeBlocks(&context.pool);
+  if (state.kernels != nullptr) state.kept.TakeFreeBlocks(&context.pool);
   statistics_.steps = context.steps();
   statistics_.loop_iterations = context.loop_iterations;
   statistics_.peak_bytes = context.pool.peak_bytes();

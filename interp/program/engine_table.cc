@@ -21,9 +21,11 @@ constexpr EngineRow kEngines[] = {
      .name = "exact",
      .summary = "exact rounds after each instruction",
      .prepare = Prepare<Evaluator>,
+     .prepare_alone = nullptr,
      .passes = nullptr,
      .framework_passes = "default",
      .compared_with = EngineKind::kReference,
+     .defines_values = false,
      .generates_code = false,
      .is_observable = true,
      .runs_in_processes = true,
@@ -32,9 +34,11 @@ constexpr EngineRow kEngines[] = {
      .name = "fast",
      .summary = "fast has compiled loops and oneDNN's products, with bounded differences",
      .prepare = compiled::PrepareFastEngine,
+     .prepare_alone = compiled::PrepareSingleLoops,
      .passes = compiled::PassesForFastEngine,
      .framework_passes = "cpu",
      .compared_with = EngineKind::kExact,
+     .defines_values = false,
      .generates_code = true,
      .is_observable = true,
      .runs_in_processes = true,
@@ -43,9 +47,11 @@ constexpr EngineRow kEngines[] = {
      .name = "reference",
      .summary = "reference is the plain evaluator, slow, that defines the values",
      .prepare = Prepare<reference::Evaluator>,
+     .prepare_alone = nullptr,
      .passes = nullptr,
      .framework_passes = "default",
      .compared_with = EngineKind::kExact,
+     .defines_values = true,
      .generates_code = false,
      .is_observable = false,
      .runs_in_processes = false,
@@ -79,6 +85,14 @@ std::vector<std::string> EngineNames() {
   return names;
 }
 
+std::string EngineNamesWith(bool EngineRow::*property) {
+  std::string text;
+  for (const EngineRow& row : kEngines) {
+    if (row.*property) StrAppend(&text, text.empty() ? "" : " or ", row.name);
+  }
+  return text;
+}
+
 std::string UnknownEngineMessage(std::string_view name) {
   std::string text = StrCat("engine: \"", name, "\" is none of ");
   for (size_t i = 0; i < std::size(kEngines); ++i) {
@@ -89,7 +103,13 @@ std::string UnknownEngineMessage(std::string_view name) {
 
 std::unique_ptr<Engine> PrepareEngine(EngineKind kind, const Module& module, const EvaluatorOptions& options,
                                       DiagnosticSink* sink) {
-  return PrepareSized(RowOf(kind).prepare, module, options, sink);
+  return PrepareSized(*RowOf(kind).prepare, module, options, sink);
+}
+
+std::unique_ptr<Engine> PrepareAlone(EngineKind kind, const Module& module, const EvaluatorOptions& options,
+                                     DiagnosticSink* sink) {
+  const EngineRow& row = RowOf(kind);
+  return PrepareSized(row.prepare_alone != nullptr ? *row.prepare_alone : *row.prepare, module, options, sink);
 }
 
 }  // namespace hlokit::interp

@@ -46,9 +46,8 @@ class LibraryStepTest : public testing::Test {
     std::optional<std::vector<Literal>> first;
     for (int threads : {1, 2, 3, 8}) {
       const auto kernels = std::make_shared<CompiledKernels>(ObservationRequest());
-      options.kernels = kernels;
       options.num_threads = threads;
-      const auto fast = Evaluator::Prepare(*module, options, &sink);
+      const auto fast = Evaluator::Prepare(*module, options, &sink, kernels);
       EXPECT_NE(fast, nullptr) << text;
       if (fast == nullptr || !expected) return {};
       for (int repeat = 0; repeat < 2; ++repeat) {
