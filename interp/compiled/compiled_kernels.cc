@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "interp/compiled/code/engine_modules.h"
-#include "interp/compiled/convolutions/convolution_step.h"
-#include "interp/compiled/loops/loop_step.h"
-#include "interp/compiled/products/product_step.h"
-#include "interp/compiled/windows/window_step.h"
+#include "interp/compiled/convolutions/convolution_thunk.h"
+#include "interp/compiled/loops/loop_thunk.h"
+#include "interp/compiled/products/product_thunk.h"
+#include "interp/compiled/windows/window_thunk.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/exact/builder/program_builder.h"
 
@@ -73,11 +73,12 @@ bool CompiledKernels::Prepare(CompiledComputationBuilder& builder) {
     result = PrepareProduct(builder, &packed_weights_);
     kind = KernelChoice::Kind::kProduct;
   } else if (opcode == Opcode::kConvolution) {
-    result = PrepareConvolutionStep(builder, &packed_weights_);
+    result = PrepareConvolutionThunk(builder, &packed_weights_);
     kind = KernelChoice::Kind::kConvolution;
   } else if (opcode == Opcode::kReduceWindow || opcode == Opcode::kSelectAndScatter) {
-    result = opcode == Opcode::kReduceWindow ? PreparePool(builder, group_options_.min_window_elements)
-                                             : PrepareSelectAndScatterStep(builder, group_options_.min_window_elements);
+    result = opcode == Opcode::kReduceWindow
+                 ? PreparePool(builder, group_options_.min_window_elements)
+                 : PrepareSelectAndScatterThunk(builder, group_options_.min_window_elements);
     kind = KernelChoice::Kind::kWindow;
   }
   if (result.unsupported()) {

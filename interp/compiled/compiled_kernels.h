@@ -14,7 +14,7 @@
 
 #include "interp/compiled/code/code_cache.h"
 #include "interp/compiled/loops/group_planner.h"
-#include "interp/compiled/products/library_step.h"
+#include "interp/compiled/products/library_thunk.h"
 #include "interp/compiled/programs/loop_program.h"
 #include "interp/exact/builder/kernel_provider.h"
 #include "interp/interface/execution_observer.h"

@@ -11,7 +11,7 @@
 #include "interp/exact/builder/program_text.h"
 #include "interp/exact/devices/device_scheduler.h"
 #include "interp/exact/devices/process_groups.h"
-#include "interp/exact/machine/current_step.h"
+#include "interp/exact/machine/current_instruction.h"
 #include "interp/exact/machine/run_context.h"
 #include "interp/processes/world.h"
 #include "interp/processor/thread_pool.h"
@@ -118,32 +118,32 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
 
 // Reports an error if every run takes more than the limit.
 bool Evaluator::CheckMemory(DiagnosticSink* sink) const {
-  const MemoryPlan& plan = state_->program->entry->memory;
+  const MemoryUsage& memory = state_->program->entry->memory;
   const int64_t limit = state_->options.limits.max_bytes;
   int64_t arguments = 0;
   for (const Shape shape : argument_shapes_) {
     if (shape.IsArray()) arguments = SaturatingAdd(arguments, std::max<int64_t>(LiteralBytes(shape), 0));
   }
   // The arguments alone are checked where they are made.
-  if (arguments > limit || plan.required_bytes <= limit - arguments) return true;
+  if (arguments > limit || memory.required_bytes <= limit - arguments) return true;
   SourceRange range;
   std::string name;
-  if (plan.at.valid()) {
-    const Instruction at = state_->module->instruction(plan.at);
+  if (memory.at.valid()) {
+    const Instruction at = state_->module->instruction(memory.at);
     if (at.record().source_offset != InstructionRecord::kNoSourceOffset) {
       range = {at.record().source_offset, static_cast<uint32_t>(at.name().size())};
     }
     name = StrCat(at.name(), ": ");
   }
   sink->Error(DiagnosticKind::kTooLarge, range,
-              StrCat(name, "values of ", plan.required_bytes, " bytes are live here, beside arguments of ", arguments,
+              StrCat(name, "values of ", memory.required_bytes, " bytes are live here, beside arguments of ", arguments,
                      " bytes; the limit is ", limit, " bytes (--max-bytes)"));
   return false;
 }
 
 PlannedMemory Evaluator::planned_memory() const {
-  const MemoryPlan& plan = state_->program->entry->memory;
-  return {plan.live_bytes, plan.planned_bytes};
+  const MemoryUsage& memory = state_->program->entry->memory;
+  return {memory.live_bytes, memory.planned_bytes};
 }
 
 DeviceRange Evaluator::devices() const {
@@ -283,7 +283,7 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
                                                                [](const Literal* given) { return given != nullptr; });
     if (!is_donated) set.PlaceResults();
     const bool ran = !context.failed() && set.Run();
-    current_step.store(kNoStep, std::memory_order_relaxed);
+    current_instruction.store(kNoInstruction, std::memory_order_relaxed);
     if (ran) {
       results = TakeResults(set, donation);
     } else {
@@ -294,8 +294,8 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
       ReportAt(*state.module, context, std::move(message), sink);
     }
   }
-  for (const std::unique_ptr<CompiledComputation>& routine : state.program->computations)
-    routine->DropFrames(context.pool);
+  for (const std::unique_ptr<CompiledComputation>& computation : state.program->computations)
+    computation->DropFrames(context.pool);
   if (state.kernels != nullptr) state.kept.TakeFreeBlocks(&context.pool);
   statistics_.steps = context.steps();
   statistics_.loop_iterations = context.loop_iterations;

@@ -247,7 +247,7 @@ void VirtualMachine::Finish(SlotValue value) {
     if (!status.ok()) return run_.Fail(std::string(status.message()));
   }
   if (applied_ && frames_.size() == 1 && at == frame.computation.root()) root_operands_ = OperandLeaves(at);
-  for (size_t place : frame.schedule->last_uses[frame.next]) frame.values[place].clear();
+  for (size_t position : frame.schedule->last_uses[frame.next]) frame.values[position].clear();
   frame.phase = Phase::kNext;
   ++frame.next;
 }

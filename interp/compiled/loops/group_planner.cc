@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "interp/compiled/loops/inplace_input.h"
 #include "interp/compiled/loops/loop_builder.h"
-#include "interp/compiled/loops/reduce_step.h"
+#include "interp/compiled/loops/reduce_thunk.h"
 #include "ir/graph/traversal.h"
 
 namespace hlokit::interp::compiled {

@@ -28,10 +28,10 @@ class ScalarFunction {
 
   static constexpr int64_t kBlock = 256;
 
-  // Creates the function. `routine`: the prepared form of the same computation. Returns null, after an error report, if
-  // parameters or results are not scalars.
+  // Creates the function. `compiled`: the prepared form of the same computation. Returns null, after an error report,
+  // if parameters or results are not scalars.
   static std::unique_ptr<ScalarFunction> Create(ProgramBuilder& program, Computation computation,
-                                                CompiledComputation* routine);
+                                                CompiledComputation* compiled);
 
   // Returns the function with arguments and results of other floating-point types, which are converted; null if the
   // numbers of types or types that are not floating-point differ.
@@ -112,7 +112,7 @@ class ScalarFunction {
   double cost_ = 0;
   // Of a function on the virtual machine: conversions of its arguments and results; empty: none.
   std::vector<std::optional<ElementOp>> convert_parameters_, convert_results_;
-  CompiledComputation* routine_ = nullptr;
+  CompiledComputation* compiled_ = nullptr;
 };
 
 }  // namespace hlokit::interp

@@ -89,7 +89,7 @@ class RunContext {
 
   // Runs a computation called by a kernel to completion on frames of its own. `results` are owned by the caller.
   // Returns false after an error.
-  bool Call(CompiledComputation* routine, absl::Span<const SlotValue> arguments, absl::Span<SlotValue> results);
+  bool Call(CompiledComputation* computation, absl::Span<const SlotValue> arguments, absl::Span<SlotValue> results);
 
   // Current device, for partition-id, replica-id and collectives.
   struct LogicalDevice {

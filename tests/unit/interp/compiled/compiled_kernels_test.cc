@@ -13,7 +13,7 @@
 #include "check/arguments/argument_generator.h"
 #include "check/comparison/value_comparison.h"
 #include "interp/compiled/code/engine_modules.h"
-#include "interp/compiled/products/library_step.h"
+#include "interp/compiled/products/library_thunk.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/machine/run_context.h"
 #include "interp/processor/thread_pool.h"
