@@ -42,10 +42,7 @@ double Largest(const Literal& literal) {
 }
 
 // Sums in another order.
-bool Accumulates(Opcode opcode) {
-  return opcode == Opcode::kReduce || opcode == Opcode::kBatchNormTraining || opcode == Opcode::kBatchNormGrad ||
-         opcode == Opcode::kBatchNormInference;
-}
+bool Accumulates(Opcode opcode) { return opcode == Opcode::kReduce || compiled::NormFormOf(opcode) != nullptr; }
 
 }  // namespace
 

@@ -113,8 +113,8 @@ class Devices {
                 waits ? machine(other).waiting_for().name() : "");
     }
     if (named > kMaxNamed) StrAppend(&missing, "; and ", named - kMaxNamed, " more");
-    run_.Fail(at.opcode() == Opcode::kRecvDone ? std::string("waits for a message, which nobody sends")
-                                               : StrCat("waits for devices that do not come: ", missing));
+    run_.Fail(HasTrait(at.opcode(), kTransfers) ? std::string("waits for a message, which nobody sends")
+                                                : StrCat("waits for devices that do not come: ", missing));
   }
 
   Run& run_;
@@ -221,9 +221,8 @@ std::optional<std::vector<Literal>> Evaluator::RunDevices(absl::Span<const Liter
 bool Evaluator::CanEvaluateOne(Instruction instruction) {
   const Opcode opcode = instruction.opcode();
   const Evaluate* evaluate = EvaluateOf(opcode);
-  return evaluate != nullptr && opcode != Opcode::kParameter && opcode != Opcode::kConstant &&
-         opcode != Opcode::kCustomCall && opcode != Opcode::kRng && opcode != Opcode::kGetDimensionSize &&
-         !HasTrait(opcode, kSideEffect) &&
+  return evaluate != nullptr && !HasTrait(opcode, kLeaf) && !HasTrait(opcode, kImpure) &&
+         !HasTrait(opcode, kSideEffect) && opcode != Opcode::kGetDimensionSize &&
          (evaluate->kind == Evaluate::Kind::kFill || evaluate->kind == Evaluate::Kind::kReturn);
 }
 

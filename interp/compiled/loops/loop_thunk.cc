@@ -65,8 +65,7 @@ void FindResults(const InstructionGroup& group, const absl::flat_hash_set<uint32
     }
     if (!Leaves(member, members)) continue;
     Instruction source = member;
-    while ((source.opcode() == Opcode::kReshape || source.opcode() == Opcode::kCopy ||
-            source.opcode() == Opcode::kGetTupleElement) &&
+    while ((HasTrait(source.opcode(), kReinterprets) || HasTrait(source.opcode(), kForwards)) &&
            members.contains(source.operand(0).id().value)) {
       source = source.operand(0);
     }
@@ -150,9 +149,7 @@ absl::Status FindArrays(CompiledComputationBuilder& b, const InstructionGroup& g
     }
     for (int64_t k = 0; k < member.operand_count(); ++k) {
       const Instruction operand = member.operand(k);
-      if ((is_reduce && k > 0) || (is_norm && k != 0 && !(k == 4 && member.opcode() == Opcode::kBatchNormGrad))) {
-        continue;
-      }
+      if ((is_reduce && k > 0) || (is_norm && k != 0 && k != NormFormOf(member.opcode())->gradient)) continue;
       if (members.contains(operand.id().value) || !seen.insert(operand.id().value).second) continue;
       b.set_instruction(member);
       arrays->operands.push_back(operand);

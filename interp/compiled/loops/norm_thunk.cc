@@ -128,11 +128,10 @@ absl::StatusOr<NormThunk> PrepareNorm(CompiledComputationBuilder& b, Instruction
   b.set_instruction(norm);
   std::vector<View> operands;
   for (Instruction operand : norm.operands()) operands.push_back(b.leaves(operand)[0]);
-  const bool training = norm.opcode() == Opcode::kBatchNormTraining;
-  const bool gradient = norm.opcode() == Opcode::kBatchNormGrad;
+  const NormForm& form = *NormFormOf(norm.opcode());
   std::vector<View> small;  // values of features
   for (size_t k = 1; k < operands.size(); ++k) {
-    if (!gradient || k != 4) small.push_back(b.MakeDense(operands[k]));
+    if (static_cast<int64_t>(k) != form.gradient) small.push_back(b.MakeDense(operands[k]));
   }
   const Shape whole = operands[0].shape;
   const int64_t feature = norm.int_attr(Attr::kFeatureIndex);
@@ -141,7 +140,7 @@ absl::StatusOr<NormThunk> PrepareNorm(CompiledComputationBuilder& b, Instruction
   const absl::Span<const int64_t> dims = small[0].dims();
   const Shape wide = b.program_shapes().Array(ElementType::kF64, dims);
   FeatureTypes types;
-  if (!training && !gradient) {
+  if (!form.has_sums) {
     auto params = std::make_unique<InferenceParams>();
     for (const View& view : small) types.operands.push_back(view.type());
     params->types = std::move(types);
@@ -152,6 +151,7 @@ absl::StatusOr<NormThunk> PrepareNorm(CompiledComputationBuilder& b, Instruction
     thunk.coefficients.assign(made.begin(), made.end());
     return thunk;
   }
+  const bool training = form.gradient < 0;
   const double count = static_cast<double>(whole.element_count()) / static_cast<double>(features);
   std::vector<View> views = {operands[0]};
   if (training) {
@@ -164,7 +164,7 @@ absl::StatusOr<NormThunk> PrepareNorm(CompiledComputationBuilder& b, Instruction
     small.insert(small.begin(), b.MakeDense(first));
     views.push_back(b.Zeros(b.program_shapes().Array(whole.element_type(), whole.dims())));
   } else {
-    views.push_back(operands[4]);
+    views.push_back(operands[static_cast<size_t>(form.gradient)]);
     views.push_back(AlongDimension(b, small[1], whole, feature, 1));
   }
   std::vector<bool> reduced(static_cast<size_t>(whole.rank()), true);
@@ -217,9 +217,9 @@ void AddNormElements(LoopBuilder& loop, Instruction norm, const std::vector<uint
   const auto multiply_add = [&](uint16_t a, uint16_t b, uint16_t c) {
     return loop.AddNode(LoopOp::kMultiplyAdd, ElementType::kF64, {a, b, c});
   };
-  uint16_t sum = multiply_add(widen(norm.operand(0)), coefficients[norm.opcode() == Opcode::kBatchNormGrad ? 1 : 0],
-                              coefficients.back());
-  if (norm.opcode() == Opcode::kBatchNormGrad) sum = multiply_add(widen(norm.operand(4)), coefficients[0], sum);
+  const int64_t gradient = NormFormOf(norm.opcode())->gradient;
+  uint16_t sum = multiply_add(widen(norm.operand(0)), coefficients[gradient < 0 ? 0 : 1], coefficients.back());
+  if (gradient >= 0) sum = multiply_add(widen(norm.operand(gradient)), coefficients[0], sum);
   // Narrow results are rounded to f32 first.
   uint16_t result = loop.AddNode(LoopOp::kConvert, ElementType::kF32, {sum});
   const ElementType type = norm.operand(0).shape().element_type();

@@ -65,9 +65,10 @@ struct Scale {
 
 // Returns the scale that an instruction is; nullopt for others.
 std::optional<Scale> ScaleOf(Instruction i) {
-  if ((i.opcode() != Opcode::kMultiply && i.opcode() != Opcode::kDivide) || i.operand_count() != 2) return std::nullopt;
+  const bool divides = i.opcode() == Opcode::kDivide;
+  if ((!divides && i.opcode() != Opcode::kMultiply) || i.operand_count() != 2) return std::nullopt;
   for (const int k : {1, 0}) {
-    if (k == 0 && i.opcode() == Opcode::kDivide) break;
+    if (k == 0 && divides) break;
     const Instruction wide = i.operand(k), other = i.operand(1 - k);
     if (wide.opcode() != Opcode::kBroadcast || wide == other) continue;
     const Instruction scalar = wide.operand(0);
@@ -76,7 +77,6 @@ std::optional<Scale> ScaleOf(Instruction i) {
         scalar.shape().element_type() != i.shape().element_type()) {
       continue;
     }
-    const bool divides = i.opcode() == Opcode::kDivide;
     return Scale{divides ? WindowScale::Op::kDivide : WindowScale::Op::kMultiply, scalar, other};
   }
   return std::nullopt;

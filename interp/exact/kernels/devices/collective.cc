@@ -302,7 +302,7 @@ void PreparePartitionId(CompiledComputationBuilder& b) { b.Emit(RunPartitionId, 
 
 void PrepareAllGather(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
-  const bool starts = instruction.opcode() == Opcode::kAllGatherStart;
+  const bool starts = HasTrait(instruction.opcode(), kStartsAsync);
   auto params = std::make_unique<AllGatherParams>();
   if (!InitGroups(b, params.get(), nullptr)) return;
   const std::vector<View> views = DenseOperands(b);
@@ -437,7 +437,7 @@ void PrepareAllReduceDone(CompiledComputationBuilder& b) {
 }
 
 void SetPermuteResults(CompiledComputationBuilder& b, absl::Span<const View> operands, absl::Span<const View> results) {
-  if (b.instruction().opcode() == Opcode::kCollectivePermuteStart) {
+  if (HasTrait(b.instruction().opcode(), kStartsAsync)) {
     SetStartResults(b, operands, results);
   } else {
     b.SetResults(results);
