@@ -67,32 +67,11 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
                                               DiagnosticSink* sink, std::shared_ptr<KernelProvider> provider) {
   auto evaluator = std::unique_ptr<Evaluator>(new Evaluator());
   evaluator->state_ = std::make_unique<State>(&module, options, std::move(provider));
-  PrepareOptions prepare;
-  prepare.fill_elided = options.fill_elided;
-  prepare.seed = options.seed;
-  prepare.limits = options.limits;
-  prepare.custom_calls = options.custom_calls;
-  prepare.observation = options.observation;
-  prepare.mixed_precision = options.mixed_precision;
+  if (!CheckProgram(module, options, sink)) return nullptr;
   KernelProvider* const kernels = evaluator->state_->kernels.get();
-  prepare.kernels = kernels;
+  PrepareOptions prepare{options, kernels};
   prepare.num_threads = evaluator->state_->threads.threads();
-  prepare.num_replicas = options.num_replicas;
-  prepare.num_partitions = options.num_partitions;
-  prepare.among_processes = options.world != nullptr;
-  prepare.collective_numbers = options.collective_numbers;
-  if (options.num_replicas < 1 || options.num_partitions < 1 || options.num_replicas > EvaluatorOptions::kMaxDevices ||
-      options.num_partitions > EvaluatorOptions::kMaxDevices / options.num_replicas) {
-    sink->Error(DiagnosticKind::kUnsupported, {},
-                StrCat("cannot run ", options.num_replicas, " replicas of ", options.num_partitions,
-                       " partitions; up to ", EvaluatorOptions::kMaxDevices, " devices"));
-    return nullptr;
-  }
   const Computation entry = module.entry();
-  if (!entry.valid()) {
-    sink->Error(DiagnosticKind::kUnsupported, {}, "the module has no entry computation");
-    return nullptr;
-  }
   if (HasDynamicShapes(module)) {
     sink->Error(DiagnosticKind::kUnsupported, {}, "a program with dynamic dimensions runs by PrepareEngine");
     return nullptr;
@@ -231,14 +210,7 @@ std::vector<Literal> Evaluator::TakeResults(DeviceScheduler& set, DonatedArgumen
 std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Literal* const> arguments,
                                                            DiagnosticSink* sink, DonatedArguments* donation) {
   State& state = *state_;
-  const size_t each = argument_shapes_.size();
-  const size_t devices = static_cast<size_t>(this->devices().count);
-  if (arguments.size() != each * devices) {
-    sink->Error(
-        DiagnosticKind::kEvaluation, {},
-        StrCat("expected ", each, " arguments (leaves) for each of ", devices, " devices, found ", arguments.size()));
-    return std::nullopt;
-  }
+  if (!CheckArguments(arguments, sink)) return std::nullopt;
   int64_t argument_bytes = 0;
   for (const Literal* argument : arguments) argument_bytes += static_cast<int64_t>(argument->size_bytes());
   RunContext context(state.options.limits, argument_bytes, &state.threads, state.options.cancel);
@@ -247,13 +219,6 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
   std::vector<SlotValue> values;
   static std::byte no_bytes[16];
   for (size_t i = 0; i < arguments.size(); ++i) {
-    if (!SameShape(arguments[i]->shape(), argument_shapes_[i % each], /*ignore_layout=*/true)) {
-      for (const SlotValue& value : values) context.pool.Release(value.owner);
-      sink->Error(DiagnosticKind::kEvaluation, {},
-                  StrCat("argument ", i, " has shape ", ToString(arguments[i]->shape(), false), ", expected ",
-                         ToString(argument_shapes_[i % each], false)));
-      return std::nullopt;
-    }
     // Bytes without an owner are never written. Donated bytes have one, a reference-counted block.
     SlotValue value{nullptr, const_cast<std::byte*>(arguments[i]->data())};
     if (value.data == nullptr) {

@@ -75,6 +75,15 @@ class Engine {
   virtual const RunStatistics& statistics() const = 0;
   // Null: the engine generates no code.
   virtual const CodeInspection* code() const { return nullptr; }
+
+ protected:
+  // For Prepare: reports an error and returns false for more devices than kMaxDevices, or none, and for a module
+  // without an entry computation.
+  static bool CheckProgram(const Module& module, const EvaluatorOptions& options, DiagnosticSink* sink);
+  // For RunPointers: reports an error and returns false unless there are arguments for all devices of this process, and
+  // of the right shapes.
+  bool CheckArgumentCount(absl::Span<const Literal* const> arguments, DiagnosticSink* sink) const;
+  bool CheckArguments(absl::Span<const Literal* const> arguments, DiagnosticSink* sink) const;
 };
 
 }  // namespace hlokit::interp

@@ -145,18 +145,7 @@ Evaluator::~Evaluator() = default;
 
 std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const interp::EvaluatorOptions& options,
                                               DiagnosticSink* sink) {
-  constexpr int64_t kMaxDevices = interp::EvaluatorOptions::kMaxDevices;
-  if (options.num_replicas < 1 || options.num_partitions < 1 || options.num_replicas > kMaxDevices ||
-      options.num_partitions > kMaxDevices / options.num_replicas) {
-    sink->Error(DiagnosticKind::kUnsupported, {},
-                StrCat("cannot run ", options.num_replicas, " replicas of ", options.num_partitions,
-                       " partitions; up to ", kMaxDevices, " devices"));
-    return nullptr;
-  }
-  if (!module.entry().valid()) {
-    sink->Error(DiagnosticKind::kUnsupported, {}, "the module has no entry computation");
-    return nullptr;
-  }
+  if (!CheckProgram(module, options, sink)) return nullptr;
   auto evaluator = std::unique_ptr<Evaluator>(new Evaluator());
   evaluator->options_ = options;
   evaluator->program_ = std::make_unique<PreparedProgram>();
@@ -179,23 +168,11 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
 std::optional<std::vector<Literal>> Evaluator::RunDevices(absl::Span<const Literal* const> arguments,
                                                           DiagnosticSink* sink) {
   const size_t each = argument_shapes_.size(), devices = static_cast<size_t>(num_devices());
-  if (arguments.size() != each * devices) {
-    sink->Error(DiagnosticKind::kEvaluation, {},
-                StrCat("the program takes ", each, " arguments (leaves) for each of ", devices, " devices, ",
-                       arguments.size(), " are given"));
-    return std::nullopt;
-  }
   if (HasDynamicShapes(*program_->module)) {
     sink->Error(DiagnosticKind::kUnsupported, {}, "a program with dynamic dimensions runs by PrepareEngine");
     return std::nullopt;
   }
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (SameShape(arguments[i]->shape(), argument_shapes_[i % each], /*ignore_layout=*/true)) continue;
-    sink->Error(DiagnosticKind::kEvaluation, {},
-                StrCat("argument ", i, " has shape ", ToString(arguments[i]->shape(), false), ", expected ",
-                       ToString(argument_shapes_[i % each], false)));
-    return std::nullopt;
-  }
+  if (!CheckArguments(arguments, sink)) return std::nullopt;
   reference::Run run(program_.get(), options_, sink);
   for (const Literal* argument : arguments) run.memory.max -= static_cast<int64_t>(argument->size_bytes());
   std::optional<std::vector<Literal>> results;

@@ -279,7 +279,7 @@ bool HoldsRoots(CompiledComputationBuilder& b, const View& view, size_t count) {
 // Emits the wait of a done, which keeps the results of the start alive. One process has results at the start.
 void EmitCollectiveDone(CompiledComputationBuilder& b) {
   const PrepareOptions& options = b.program().options();
-  if (!options.among_processes) return;
+  if (!options.among_processes()) return;
   auto params = std::make_unique<CollectiveDoneParams>();
   params->start = b.instruction().operand(0).id();
   SetGroupsOfOne(options.num_replicas * options.num_partitions, params.get());
@@ -325,7 +325,7 @@ void PrepareAllGather(CompiledComputationBuilder& b) {
     if (part.dim(dims[0]) != 0 && !GroupsHaveSize(b, *params, size)) return;
     params->parts.push_back(BlocksOf(part, dims[0]));
   }
-  params->starts = starts && b.program().options().among_processes;
+  params->starts = starts && b.program().options().among_processes();
   params->same_for_all = true;
   const ViewList gathered = b.EmitCollective(std::move(params), views, results);
   if (starts) {

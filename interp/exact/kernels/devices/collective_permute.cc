@@ -242,7 +242,7 @@ void PrepareInPlace(CompiledComputationBuilder& b) {
   }
   const std::vector<Shape> results = params->outputs;
   const std::vector<View> shown(views.begin(), views.begin() + static_cast<int64_t>(buffers));
-  params->starts = HasTrait(b.instruction().opcode(), kStartsAsync) && b.program().options().among_processes;
+  params->starts = HasTrait(b.instruction().opcode(), kStartsAsync) && b.program().options().among_processes();
   const ViewList moved = b.EmitCollective(std::move(params), views, results);
   SetPermuteResults(b, shown, moved);
 }
@@ -264,7 +264,7 @@ void PrepareCollectivePermute(CompiledComputationBuilder& b) {
     results.push_back(v.shape);
     params->bytes.push_back(v.shape.IsArray() ? v.count() * BytesOf(v.type()) : 0);
   }
-  params->starts = HasTrait(b.instruction().opcode(), kStartsAsync) && b.program().options().among_processes;
+  params->starts = HasTrait(b.instruction().opcode(), kStartsAsync) && b.program().options().among_processes();
   const ViewList moved = b.EmitCollective(std::move(params), views, results);
   SetPermuteResults(b, views, moved);
 }

@@ -151,7 +151,7 @@ std::optional<ViewList> EmitReduction(CompiledComputationBuilder& b, bool scatte
     reduce.parts.push_back(part);
   }
   // A start that converts its results has them before its done.
-  params->starts = HasTrait(instruction.opcode(), kStartsAsync) && b.program().options().among_processes &&
+  params->starts = HasTrait(instruction.opcode(), kStartsAsync) && b.program().options().among_processes() &&
                    std::all_of(declared.begin(), declared.end(), [&](Shape s) { return s.element_type() == type; });
   ViewList reduced = b.EmitCollective(std::move(params), views, results);
   for (size_t k = 0; k < reduced.size(); ++k) {
