@@ -28,18 +28,19 @@ struct EngineRow {
   // Prepares a module of static shapes, which should be verified. Returns null after an error.
   std::unique_ptr<Engine> (*prepare)(const Module& module, const EvaluatorOptions& options, DiagnosticSink* sink);
   // The same for an instruction by itself, which is to have the code that it has in a program; null: `prepare`.
-  std::unique_ptr<Engine> (*prepare_alone)(const Module& module, const EvaluatorOptions& options, DiagnosticSink* sink);
+  std::unique_ptr<Engine> (*prepare_alone)(const Module& module, const EvaluatorOptions& options,
+                                           DiagnosticSink* sink) = nullptr;
   // Returns the passes that a program goes through before the engine runs it; "": none. Null: none for any program.
-  std::string (*passes)(const Module& module, MixedPrecisionMode mode);
+  std::string (*passes)(const Module& module, MixedPrecisionMode mode) = nullptr;
   // The passes by which frameworks compile programs for it.
-  std::string_view framework_passes;
+  std::string_view framework_passes = "default";
   // The engine that its values are compared with: of one that defines the values, an engine that is held to it.
   EngineKind compared_with;
-  bool defines_values;
-  bool generates_code;     // Engine::code, and a store of code on disk
-  bool is_observable;      // observers see its values
-  bool runs_in_processes;  // devices may be those of several processes
-  bool is_for_frameworks;  // the PJRT plugin offers it
+  bool defines_values = false;
+  bool generates_code = false;     // Engine::code, and a store of code on disk
+  bool is_observable = false;      // observers see its values
+  bool runs_in_processes = false;  // devices may be those of several processes
+  bool is_for_frameworks = false;  // the PJRT plugin offers it
 };
 
 absl::Span<const EngineRow> Engines();

@@ -26,9 +26,8 @@ struct ResultFeatureParams : ThunkParams {
   double cost = 1;
 };
 
-void RunResultFeatures(const ThunkParams* params, const std::byte* const* in, std::byte* const* out,
+void RunResultFeatures(const ResultFeatureParams& p, const std::byte* const* in, std::byte* const* out,
                        RunContext& context) {
-  const auto& p = *static_cast<const ResultFeatureParams*>(params);
   std::atomic<bool> ok = true;
   context.ParallelFor(p.pieces, p.cost, [&](int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; ++piece) {
@@ -83,7 +82,7 @@ ConvolutionKernel MakeResultFeaturePieces(const ConvolutionProblem& problem, int
   params->scratch = AlignedBytes(params->primitive->scratch_bytes());
   params->cost = 8e-3 * problem.work / static_cast<double>(pieces);
   result.thread_scratch = params->scratch + params->positions * params->piece_bytes;
-  result.kernel = RunResultFeatures;
+  result.kernel = kKernel<RunResultFeatures>;
   result.params = std::move(params);
   return result;
 }

@@ -105,8 +105,7 @@ bool RunImages(const ImageParams& p, int64_t piece, const std::byte* src, std::b
 
 void FailConvolution(RunContext& context) { context.Fail("oneDNN cannot compute a convolution"); }
 
-void RunImagePieces(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const ImageParams*>(params);
+void RunImagePieces(const ImageParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   std::atomic<bool> ok = true;
   const bool to_src = p.op == LibraryOp::kConvolutionBackwardData;
   const bool to_weights = p.op == LibraryOp::kConvolutionBackwardWeights;
@@ -181,9 +180,7 @@ bool RunFeatures(const FeatureParams& p, int64_t piece, const std::byte* src, co
          (weights == to || p.primitive->Unpack(LibraryRole::kWeights, weights, to, memory));
 }
 
-void RunFeaturePieces(const ThunkParams* params, const std::byte* const* in, std::byte* const* out,
-                      RunContext& context) {
-  const auto& p = *static_cast<const FeatureParams*>(params);
+void RunFeaturePieces(const FeatureParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   std::atomic<bool> ok = true;
   std::optional<Scratch> memory;
   const std::byte* src = in[0];
@@ -279,7 +276,7 @@ ConvolutionKernel TryImagePieces(const ConvolutionProblem& problem, LibraryArray
     result.packed.push_back(std::move(part));
   }
   result.thread_scratch = params->scratch + params->src_packed + params->dst_packed;
-  result.kernel = RunImagePieces;
+  result.kernel = kKernel<RunImagePieces>;
   result.params = std::move(params);
   return result;
 }
@@ -321,7 +318,7 @@ ConvolutionKernel MakeFeaturePieces(const ConvolutionProblem& problem, int64_t p
   params->weights_bytes = AlignedBytes(params->primitive->packed_bytes(LibraryRole::kWeights));
   params->cost = 8e-3 * problem.work / static_cast<double>(pieces);
   result.thread_scratch = params->scratch + params->dst_bytes + params->weights_bytes;
-  result.kernel = RunFeaturePieces;
+  result.kernel = kKernel<RunFeaturePieces>;
   result.params = std::move(params);
   return result;
 }

@@ -459,8 +459,7 @@ void CallElementOp(const void* function, void* result, const void* a, const void
   static_cast<const ElementOp*>(function)->Run(static_cast<std::byte*>(result), in, kDense, n);
 }
 
-void RunLoop(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const LoopParams*>(params);
+void RunLoop(const LoopParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   for (const LoopParams::Box& box : p.boxes) RunBox(p, box, in, out, context);
 }
 

@@ -95,7 +95,7 @@ std::vector<View> LayOutElements(CompiledComputationBuilder& builder, absl::Span
 // Returns true if a loop of these dimensions is not divided into too many boxes.
 bool HasFewBoxes(absl::Span<const int64_t> dims, absl::Span<const InplaceInput> inplace);
 
-void RunLoop(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context);
+void RunLoop(const LoopParams& params, const std::byte* const* in, std::byte* const* out, RunContext& context);
 // Runs an ElementOp on vectors in memory; LoopArguments::call.
 void CallElementOp(const void* function, void* result, const void* a, const void* b, const void* c, int64_t n);
 

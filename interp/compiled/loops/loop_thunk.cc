@@ -520,7 +520,7 @@ PrepareResult PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup&
     }
   }
   b.set_instruction(group.members.back());
-  const ViewList made = b.EmitTo(RunLoop, std::move(params), operands, shapes, reuse, /*elementwise=*/true);
+  const ViewList made = b.EmitTo(kKernel<RunLoop>, std::move(params), operands, shapes, reuse, /*elementwise=*/true);
   SetGroupResults(b, arrays, order, made);
   return PrepareResult::Prepared();
 }

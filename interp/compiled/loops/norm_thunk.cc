@@ -111,9 +111,8 @@ struct InferenceParams : ThunkParams {
 };
 
 // Computes a and b from scale, offset, mean and variance.
-void RunInferenceCoefficients(const ThunkParams* params, const std::byte* const* in, std::byte* const* out,
+void RunInferenceCoefficients(const InferenceParams& p, const std::byte* const* in, std::byte* const* out,
                               RunContext& /*context*/) {
-  const auto& p = *static_cast<const InferenceParams*>(params);
   for (int64_t f = 0; f < p.features; ++f) {
     const double a = p.types.Get(in, 0, f) / std::sqrt(p.types.Get(in, 3, f) + p.epsilon);
     Doubles(out[0])[f] = a;
@@ -147,7 +146,7 @@ absl::StatusOr<NormThunk> PrepareNorm(CompiledComputationBuilder& b, Instruction
     params->features = features;
     params->epsilon = epsilon;
     const Shape shapes[] = {wide, wide};
-    const ViewList made = b.EmitTo(RunInferenceCoefficients, std::move(params), small, shapes);
+    const ViewList made = b.EmitTo(kKernel<RunInferenceCoefficients>, std::move(params), small, shapes);
     thunk.coefficients.assign(made.begin(), made.end());
     return thunk;
   }

@@ -41,8 +41,7 @@ bool PackItem(const PackParams& p, int64_t item, const std::byte* from, std::byt
   return at.primitive->PackWeights(number, from + at.from, to + at.to, scratch);
 }
 
-void RunPack(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const PackParams*>(params);
+void RunPack(const PackParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   std::atomic<bool> ok = true;
   const int64_t count = static_cast<int64_t>(p.items.size());
   const double bytes = static_cast<double>(p.parts.back().to + p.parts.back().packed);
@@ -95,7 +94,7 @@ View PackedWeights::Pack(CompiledComputationBuilder& b, const View& weights, std
     b.Own(std::shared_ptr<void>(std::move(memory)));
     constant_bytes_ += bytes;
   } else {
-    result = b.EmitTo(RunPack, std::move(params), {&weights, 1}, {&shape, 1})[0];
+    result = b.EmitTo(kKernel<RunPack>, std::move(params), {&weights, 1}, {&shape, 1})[0];
     b.LeaveLoops();
   }
   packed_.emplace(std::move(key), result);

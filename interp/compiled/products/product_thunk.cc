@@ -35,8 +35,7 @@ struct ProductParams : PiecesParams {
   }
 };
 
-void RunProduct(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const ProductParams*>(params);
+void RunProduct(const ProductParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   std::atomic<bool> ok = true;
   context.ParallelFor(p.count(), p.cost, [&](int64_t begin, int64_t end) {
     p.ForEach(begin, end, context, [&](int64_t row, int64_t column, const int64_t* offsets) {
@@ -162,7 +161,7 @@ ProductKernel MakeProduct(const MatrixProduct& p) {
       result.packed.push_back(std::move(part));
     }
   }
-  result.kernel = RunProduct;
+  result.kernel = kKernel<RunProduct>;
   result.params = std::move(params);
   return result;
 }

@@ -126,8 +126,7 @@ void RunSkinnyBatches(const SkinnyParams& p, int64_t first, int64_t count, float
   });
 }
 
-void RunSkinny(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const SkinnyParams*>(params);
+void RunSkinny(const SkinnyParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   if (p.parts_size() == 0) return RunSkinnyBatches(p, 0, p.batches, nullptr, in, out, context);
   Scratch memory(context, p.batches_at_once * p.parts_bytes());
   if (memory.data() == nullptr) return;
@@ -143,8 +142,7 @@ struct TileParams : PiecesParams {
   int64_t scratch = 0;  // bytes
 };
 
-void RunTiles(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const TileParams*>(params);
+void RunTiles(const TileParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   context.ParallelFor(p.count(), p.cost, [&](int64_t begin, int64_t end) {
     std::byte* const scratch = ThreadScratch(context, p.scratch, "a product");
     if (scratch == nullptr) return;
@@ -207,7 +205,7 @@ ProductKernel MakeSkinnyProduct(const MatrixProduct& p) {
     params->batches_at_once = std::clamp<int64_t>(at_once, 1, p.batches);
     result.shared_scratch = params->batches_at_once * params->parts_bytes();
   }
-  result.kernel = RunSkinny;
+  result.kernel = kKernel<RunSkinny>;
   result.params = std::move(params);
   return result;
 }
@@ -248,7 +246,7 @@ ProductKernel MakeTileProduct(const MatrixProduct& p) {
   params->scratch = std::max(product.scratch_size(), last.scratch_size()) * int64_t{sizeof(float)};
   params->cost = 8e-3 * static_cast<double>(product.m * product.n) * static_cast<double>(p.k);
   result.thread_scratch = params->scratch;
-  result.kernel = RunTiles;
+  result.kernel = kKernel<RunTiles>;
   result.params = std::move(params);
   return result;
 }

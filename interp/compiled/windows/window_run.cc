@@ -449,8 +449,7 @@ int64_t WindowParams::GradientScratch() const {
   return ChosenRows::Bytes(*this) + ResultLine::Bytes(deinterleaved, layout.operand_line(), layout.operand_line());
 }
 
-void RunPool(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const WindowParams*>(params);
+void RunPool(const WindowParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const WindowLayout& g = p.layout;
   const float initial = FloatOf(p, in[1]);
   WindowScale before = {p.before, 1}, after = {p.after, 1};
@@ -485,9 +484,7 @@ void RunPool(const ThunkParams* params, const std::byte* const* in, std::byte* c
   InPieces(context, g.result_lines, bytes, cost, shares, run);
 }
 
-void RunPoolGradient(const ThunkParams* params, const std::byte* const* in, std::byte* const* out,
-                     RunContext& context) {
-  const auto& p = *static_cast<const WindowParams*>(params);
+void RunPoolGradient(const WindowParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const WindowLayout& g = p.layout;
   const float initial = FloatOf(p, in[2]);
   const int64_t bytes = 2 * g.operand_line() * p.element_bytes();

@@ -30,9 +30,10 @@ struct WindowParams : ThunkParams {
 };
 
 // Operands: array, initial value, scales of the operand and the result, if there are such.
-void RunPool(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context);
+void RunPool(const WindowParams& params, const std::byte* const* in, std::byte* const* out, RunContext& context);
 // Operands: array, gradients of the results, initial value.
-void RunPoolGradient(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context);
+void RunPoolGradient(const WindowParams& params, const std::byte* const* in, std::byte* const* out,
+                     RunContext& context);
 
 }  // namespace hlokit::interp::compiled
 

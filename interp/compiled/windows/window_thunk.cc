@@ -187,7 +187,7 @@ PrepareResult Prepare(CompiledComputationBuilder& b, const Pool& pool, int64_t m
     if (scale->op != WindowScale::Op::kNone) operands.push_back(b.leaves(scale->scalar)[0]);
   }
   const Shape result = b.program_shapes().Array(type, Permuted(i.shape().dims(), order));
-  const View made = b.EmitTo(RunPool, std::move(params), operands, {&result, 1})[0];
+  const View made = b.EmitTo(kKernel<RunPool>, std::move(params), operands, {&result, 1})[0];
   b.SetResult(InDeclaredOrder(b, made, order, i.shape()));
   return PrepareResult::Prepared();
 }
@@ -341,7 +341,7 @@ PrepareResult PrepareSelectAndScatterThunk(CompiledComputationBuilder& b, int64_
   const MemoryOrder order = params->layout.order;
   const View operands[] = {DenseInOrder(b, operand, order), DenseInOrder(b, source, order), b.operand(2)};
   const Shape result = b.program_shapes().Array(type, Permuted(b.shape().dims(), order));
-  const View made = b.EmitTo(RunPoolGradient, std::move(params), operands, {&result, 1})[0];
+  const View made = b.EmitTo(kKernel<RunPoolGradient>, std::move(params), operands, {&result, 1})[0];
   b.SetResult(InDeclaredOrder(b, made, order, b.shape()));
   return PrepareResult::Prepared();
 }

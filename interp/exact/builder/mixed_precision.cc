@@ -24,8 +24,7 @@ struct ReadBytesParams : ThunkParams {
   size_t zeros = 0;
 };
 
-void RunReadBytes(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext&) {
-  const auto& p = *static_cast<const ReadBytesParams*>(params);
+void RunReadBytes(const ReadBytesParams& p, const std::byte* const* in, std::byte* const* out, RunContext&) {
   std::memcpy(out[0], in[0], p.copied);
   std::memset(out[0] + p.copied, 0, p.zeros);
 }
@@ -38,7 +37,7 @@ View EmitReadBytes(CompiledComputationBuilder& b, const View& view, ElementType 
   const size_t bytes = static_cast<size_t>(view.count() * BytesOf(type));
   params->copied = std::min(bytes, static_cast<size_t>(view.count() * BytesOf(view.type())));
   params->zeros = bytes - params->copied;
-  return b.EmitTo(RunReadBytes, std::move(params), {&dense, 1}, {&shape, 1})[0];
+  return b.EmitTo(kKernel<RunReadBytes>, std::move(params), {&dense, 1}, {&shape, 1})[0];
 }
 
 View Convert(CompiledComputationBuilder& b, const View& view, ElementType type) {

@@ -31,8 +31,7 @@ struct FunctionParams : ThunkParams {
   std::string config;
 };
 
-void RunFunction(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const FunctionParams*>(params);
+void RunFunction(const FunctionParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   std::vector<CustomCallOperand> operands;
   for (size_t i = 0; i < p.operands.size(); ++i) operands.push_back({p.operands[i], in[i]});
   std::vector<CustomCallResult> results;
@@ -73,7 +72,7 @@ void PrepareCustomCall(CompiledComputationBuilder& b) {
     }
     SetLayoutConstraints(instruction, &params->operands);
     AppendLeaves(b.shape(), &params->results);
-    b.Emit(RunFunction, std::move(params), views);
+    b.Emit(kKernel<RunFunction>, std::move(params), views);
     return;
   }
   if (IsMarkerTarget(target) && instruction.operand_count() >= 1 &&

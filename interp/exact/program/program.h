@@ -28,6 +28,18 @@ struct ThunkParams {
 // specifies. Errors are set in the context.
 using Kernel = void (*)(const ThunkParams* params, const std::byte* const* in, std::byte* const* out,
                         RunContext& context);
+// The kernel that is a function of its own type of parameters: kKernel<RunSort>, for
+// `void RunSort(const SortParams& p, in, out, context)`.
+template <auto kRun>
+struct TypedKernel;
+template <typename P, void (*kRun)(const P&, const std::byte* const*, std::byte* const*, RunContext&)>
+struct TypedKernel<kRun> {
+  static void Run(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+    kRun(*static_cast<const P*>(params), in, out, context);
+  }
+};
+template <auto kRun>
+inline constexpr Kernel kKernel = TypedKernel<kRun>::Run;
 // Kernel of a thunk whose results have no elements.
 inline void RunNothing(const ThunkParams*, const std::byte* const*, std::byte* const*, RunContext&) {}
 

@@ -57,8 +57,7 @@ void ForEachChunk(const BatchNormParams& p, int64_t feature, std::initializer_li
 double Cost(const BatchNormParams& p) { return static_cast<double>(p.outer) * static_cast<double>(p.inner) * 10; }
 
 // Computes inference from operand, scale, offset, mean, variance.
-void RunInference(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const BatchNormParams*>(params);
+void RunInference(const BatchNormParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   context.ParallelFor(p.features, Cost(p), [&](int64_t begin, int64_t end) {
     for (int64_t f = begin; f < end; ++f) {
       const double scale = p.At(in, 1, f) / std::sqrt(p.At(in, 4, f) + p.epsilon);
@@ -72,8 +71,7 @@ void RunInference(const ThunkParams* params, const std::byte* const* in, std::by
 }
 
 // Computes training: operand, scale, offset -> result, mean, variance.
-void RunTraining(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const BatchNormParams*>(params);
+void RunTraining(const BatchNormParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   context.ParallelFor(p.features, 3 * Cost(p), [&](int64_t begin, int64_t end) {
     for (int64_t f = begin; f < end; ++f) {
       const double count = static_cast<double>(p.outer) * static_cast<double>(p.inner);
@@ -99,8 +97,7 @@ void RunTraining(const ThunkParams* params, const std::byte* const* in, std::byt
 }
 
 // Computes the gradients of operand, scale, offset from operand, scale, mean, variance, gradient of the result.
-void RunGrad(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const BatchNormParams*>(params);
+void RunGrad(const BatchNormParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   context.ParallelFor(p.features, 2 * Cost(p), [&](int64_t begin, int64_t end) {
     for (int64_t f = begin; f < end; ++f) {
       const double count = static_cast<double>(p.outer) * static_cast<double>(p.inner);
@@ -165,8 +162,8 @@ void Prepare(CompiledComputationBuilder& b, size_t operands, size_t results, std
 
 }  // namespace
 
-void PrepareBatchNormInference(CompiledComputationBuilder& b) { Prepare(b, 5, 1, {0}, RunInference); }
-void PrepareBatchNormTraining(CompiledComputationBuilder& b) { Prepare(b, 3, 3, {0}, RunTraining); }
-void PrepareBatchNormGrad(CompiledComputationBuilder& b) { Prepare(b, 5, 3, {0, 4}, RunGrad); }
+void PrepareBatchNormInference(CompiledComputationBuilder& b) { Prepare(b, 5, 1, {0}, kKernel<RunInference>); }
+void PrepareBatchNormTraining(CompiledComputationBuilder& b) { Prepare(b, 3, 3, {0}, kKernel<RunTraining>); }
+void PrepareBatchNormGrad(CompiledComputationBuilder& b) { Prepare(b, 5, 3, {0, 4}, kKernel<RunGrad>); }
 
 }  // namespace hlokit::interp

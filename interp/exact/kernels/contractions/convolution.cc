@@ -247,8 +247,8 @@ bool HasHoles(const ConvolutionParams& p) {
   return false;
 }
 
-void RunConvolution(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const ConvolutionParams*>(params);
+void RunConvolution(const ConvolutionParams& p, const std::byte* const* in, std::byte* const* out,
+                    RunContext& context) {
   const PatchPanels patches(p, in[0]);
   const StridedPanels kernel(p.kernel, in[1] + p.kernel_offset);
   if (!HasHoles(p) || (!MayOverflow(p.kernel_type, p.result) && AllFinite(p.kernel_type, in[1], p.kernel_count))) {
@@ -494,7 +494,7 @@ void PrepareConvolution(CompiledComputationBuilder& b) {
   for (const WindowDimension& axis : params->axes) product_dims.push_back(axis.output);
   product_dims.push_back(output_features);
   const Shape product_shape = b.program_shapes().Array(params->result, product_dims);
-  View product = b.EmitTo(RunConvolution, std::move(params), operands, {&product_shape, 1})[0];
+  View product = b.EmitTo(kKernel<RunConvolution>, std::move(params), operands, {&product_shape, 1})[0];
   if (product.type() != shape.element_type()) {
     const std::optional<View> saturated = EmitSaturation(b, product, shape.element_type());
     if (!saturated) return;

@@ -26,8 +26,7 @@ struct DotParams : ThunkParams {
   ElementType result;
 };
 
-void RunDot(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const DotParams*>(params);
+void RunDot(const DotParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   if (p.shape.batch * p.shape.m * p.shape.n == 0) return;
   const StridedPanels lhs(p.lhs, in[0]);
   const StridedPanels rhs(p.rhs, in[1]);
@@ -53,7 +52,7 @@ std::optional<View> EmitDotTo(CompiledComputationBuilder& b, const View& lhs, co
     return std::nullopt;
   }
   const View operands[] = {lhs, rhs};
-  return b.EmitTo(RunDot, std::move(params), operands, {&shape, 1})[0];
+  return b.EmitTo(kKernel<RunDot>, std::move(params), operands, {&shape, 1})[0];
 }
 
 void EmitDot(CompiledComputationBuilder& b, const View& lhs, const View& rhs, const DotDims& dims) {

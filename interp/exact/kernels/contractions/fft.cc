@@ -260,8 +260,7 @@ void RunBatches(const FftParams& p, const std::byte* in, std::byte* out, RunCont
   });
 }
 
-void RunFft(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const FftParams*>(params);
+void RunFft(const FftParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   if (p.batches * ElementCount(p.out_dims) == 0) return;
   if (ElementCount(p.lengths) == 0) {
     std::memset(out[0], 0, static_cast<size_t>(p.batches * ElementCount(p.out_dims) * BytesOf(p.to)));
@@ -317,7 +316,7 @@ void PrepareFft(CompiledComputationBuilder& b) {
     b.FailMismatch("an operand of f32, f64, c64 or c128 whose last dimensions match fft_length");
     return;
   }
-  b.Emit(RunFft, std::move(params), {&view, 1});
+  b.Emit(kKernel<RunFft>, std::move(params), {&view, 1});
 }
 
 }  // namespace hlokit::interp

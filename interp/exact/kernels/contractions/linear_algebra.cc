@@ -97,8 +97,7 @@ void CholeskyOf(const CholeskyParams& p, const std::byte* in, std::byte* out, Ru
                       });
 }
 
-void RunCholesky(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const CholeskyParams*>(params);
+void RunCholesky(const CholeskyParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   if (IsComplex(p.type)) {
     CholeskyOf<std::complex<double>>(p, in[0], out[0], context);
   } else {
@@ -179,9 +178,8 @@ void Solve(const TriangularSolveParams& p, const std::byte* a_in, const std::byt
                       });
 }
 
-void RunTriangularSolve(const ThunkParams* params, const std::byte* const* in, std::byte* const* out,
+void RunTriangularSolve(const TriangularSolveParams& p, const std::byte* const* in, std::byte* const* out,
                         RunContext& context) {
-  const auto& p = *static_cast<const TriangularSolveParams*>(params);
   if (IsComplex(p.type)) {
     Solve<std::complex<double>>(p, in[0], in[1], out[0], context);
   } else {
@@ -211,7 +209,7 @@ void PrepareCholesky(CompiledComputationBuilder& b) {
   }
   params->n = view.shape.dim(rank - 1);
   params->batches = Batches(view.shape);
-  b.Emit(RunCholesky, std::move(params), {&view, 1});
+  b.Emit(kKernel<RunCholesky>, std::move(params), {&view, 1});
 }
 
 void PrepareTriangularSolve(CompiledComputationBuilder& b) {
@@ -238,7 +236,7 @@ void PrepareTriangularSolve(CompiledComputationBuilder& b) {
   params->rows = x.dim(rank - 2);
   params->columns = x.dim(rank - 1);
   params->batches = Batches(x);
-  b.Emit(RunTriangularSolve, std::move(params), views);
+  b.Emit(kKernel<RunTriangularSolve>, std::move(params), views);
 }
 
 }  // namespace hlokit::interp

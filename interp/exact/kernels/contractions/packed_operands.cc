@@ -21,8 +21,7 @@ struct NibblesParams : ThunkParams {
   bool is_signed = false;
 };
 
-void RunNibbles(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const NibblesParams*>(params);
+void RunNibbles(const NibblesParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto unpack = [&]<typename T>(T) {
     context.ParallelFor(p.outer, static_cast<double>(p.inner), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
@@ -50,8 +49,7 @@ struct DensifyParams : ThunkParams {
   ElementType place_type = ElementType::kS32;
 };
 
-void RunDensify(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const DensifyParams*>(params);
+void RunDensify(const DensifyParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const int64_t place_bytes = BytesOf(p.place_type);
   const int64_t kept_size = p.blocks * p.side.num_non_zero;
   const int64_t dense_size = p.blocks * p.side.block_size;
@@ -109,7 +107,7 @@ View EmitNibbles(CompiledComputationBuilder& b, const View& packed, int64_t dim)
   dims[static_cast<size_t>(dim)] *= 2;
   const Shape shape = b.program_shapes().Array(packed.type(), dims);
   const View operand = b.MakeDense(packed);
-  return b.EmitTo(RunNibbles, std::move(params), {&operand, 1}, {&shape, 1})[0];
+  return b.EmitTo(kKernel<RunNibbles>, std::move(params), {&operand, 1}, {&shape, 1})[0];
 }
 
 std::optional<View> EmitDensified(CompiledComputationBuilder& b, const View& values, const View& places,
@@ -146,7 +144,7 @@ std::optional<View> EmitDensified(CompiledComputationBuilder& b, const View& val
   size = dense_size;
   const Shape shape = b.program_shapes().Array(values.type(), dims);
   const View operands[] = {b.MakeDense(values), b.MakeDense(places)};
-  return b.EmitTo(RunDensify, std::move(params), operands, {&shape, 1})[0];
+  return b.EmitTo(kKernel<RunDensify>, std::move(params), operands, {&shape, 1})[0];
 }
 
 }  // namespace hlokit::interp

@@ -112,8 +112,7 @@ void MultiplyGroup(const RaggedDotParams& p, const std::byte* lhs_data, const st
   MultiplyMatrices(shape, StridedPanels(lhs, a), StridedPanels(rhs, b), p.result, to, context);
 }
 
-void RunRaggedDot(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const RaggedDotParams*>(params);
+void RunRaggedDot(const RaggedDotParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   std::memset(out[0], 0, static_cast<size_t>(p.result_count * BytesOf(p.result)));
   GroupEnds ends(p);
   std::vector<int64_t> group_of(p.contracting ? 0 : static_cast<size_t>(p.ragged_size));
@@ -157,8 +156,7 @@ struct BatchTailParams : ThunkParams {
   int64_t inner = 1;      // bytes of one slice of it
 };
 
-void RunBatchTail(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext&) {
-  const auto& p = *static_cast<const BatchTailParams*>(params);
+void RunBatchTail(const BatchTailParams& p, const std::byte* const* in, std::byte* const* out, RunContext&) {
   const int64_t bytes = p.sizes.ragged_size * p.inner;
   if (out[0] != in[0]) std::memcpy(out[0], in[0], static_cast<size_t>(p.outer * bytes));
   GroupEnds ends(p.sizes);
@@ -198,7 +196,7 @@ void EmitRaggedBatch(CompiledComputationBuilder& b, absl::Span<const View> views
   params->inner *= BytesOf(shape.element_type());
   const View operands[] = {b.MakeDense(*product), sizes};
   constexpr InPlaceReuse kInPlace[] = {{0, 0}};
-  b.Emit(RunBatchTail, std::move(params), operands, kInPlace);
+  b.Emit(kKernel<RunBatchTail>, std::move(params), operands, kInPlace);
 }
 
 // A copy of an operand for each group, with zeros outside of the group.
@@ -210,8 +208,8 @@ struct GroupCopiesParams : ThunkParams {
   int64_t bytes = 0;       // of an element
 };
 
-void RunGroupCopies(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const GroupCopiesParams*>(params);
+void RunGroupCopies(const GroupCopiesParams& p, const std::byte* const* in, std::byte* const* out,
+                    RunContext& context) {
   const int64_t count = ElementCount(p.dims);
   std::memset(out[0], 0, static_cast<size_t>(p.groups.groups * count * p.bytes));
   GroupEnds ends(p.groups);
@@ -270,7 +268,7 @@ void EmitGroupsByTerm(CompiledComputationBuilder& b, absl::Span<const View> view
     const View operands[] = {dense, sizes};
     // The ragged dimension is contracted first.
     shifted_contracting[side].push_back(params->ragged + 1);
-    copies[side] = b.EmitTo(RunGroupCopies, std::move(params), operands, {&shape, 1})[0];
+    copies[side] = b.EmitTo(kKernel<RunGroupCopies>, std::move(params), operands, {&shape, 1})[0];
     shifted_batch[side].push_back(0);
     for (int64_t d : batch[side]) shifted_batch[side].push_back(d + 1);
     for (int64_t d : contracting[side]) {
@@ -391,7 +389,7 @@ void PrepareRaggedDot(CompiledComputationBuilder& b) {
     b.FailMismatch("operands whose types convert to that of the result and whose sizes give its number of elements");
     return;
   }
-  b.Emit(RunRaggedDot, std::move(params), views);
+  b.Emit(kKernel<RunRaggedDot>, std::move(params), views);
 }
 
 }  // namespace hlokit::interp

@@ -63,8 +63,7 @@ struct KeepAtRootParams : ThunkParams {
   bool dynamic_root = false;
 };
 
-void RunKeepAtRoot(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const KeepAtRootParams*>(params);
+void RunKeepAtRoot(const KeepAtRootParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const KeepAtRootParams::Member self =
       p.members[static_cast<size_t>(context.device.replica * context.num_partitions + context.device.partition)];
   const auto* const roots = p.dynamic_root ? reinterpret_cast<const int32_t*>(in[p.bytes.size()]) : nullptr;
@@ -209,7 +208,7 @@ void PrepareCollectiveReduce(CompiledComputationBuilder& b) {
     views.push_back(b.MakeDense(b.operand(b.instruction().operand_count() - 1)));
     if (!HoldsRoots(b, views.back(), reduced->size())) return;
   }
-  b.EmitInPlace(RunKeepAtRoot, std::move(params), views, reduced->size());
+  b.EmitInPlace(kKernel<RunKeepAtRoot>, std::move(params), views, reduced->size());
 }
 
 }  // namespace hlokit::interp

@@ -95,9 +95,7 @@ bool HasHost(const TransferParams& p, RunContext& context) {
   return context.host_io != nullptr;
 }
 
-void RunReceiveFromHost(const ThunkParams* params, const std::byte* const*, std::byte* const* out,
-                        RunContext& context) {
-  const auto& p = *static_cast<const TransferParams*>(params);
+void RunReceiveFromHost(const TransferParams& p, const std::byte* const*, std::byte* const* out, RunContext& context) {
   if (!HasHost(p, context)) return;
   std::vector<Literal> leaves;
   for (Shape s : p.leaves) leaves.push_back(Literal::Zeros(s));
@@ -108,8 +106,7 @@ void RunReceiveFromHost(const ThunkParams* params, const std::byte* const*, std:
   }
 }
 
-void RunSendToHost(const ThunkParams* params, const std::byte* const* in, std::byte* const*, RunContext& context) {
-  const auto& p = *static_cast<const TransferParams*>(params);
+void RunSendToHost(const TransferParams& p, const std::byte* const* in, std::byte* const*, RunContext& context) {
   if (!HasHost(p, context)) return;
   std::vector<Literal> leaves;
   for (size_t i = 0; i < p.leaves.size(); ++i) {
@@ -121,8 +118,7 @@ void RunSendToHost(const ThunkParams* params, const std::byte* const* in, std::b
 }
 
 // Sends one message with the bytes of all leaves.
-void RunSendToDevice(const ThunkParams* params, const std::byte* const* in, std::byte* const*, RunContext& context) {
-  const auto& p = *static_cast<const TransferParams*>(params);
+void RunSendToDevice(const TransferParams& p, const std::byte* const* in, std::byte* const*, RunContext& context) {
   std::string message;
   for (size_t i = 0; i < p.leaves.size(); ++i) {
     message.append(reinterpret_cast<const char*>(in[i]),
@@ -205,7 +201,7 @@ std::vector<View> DenseArrays(CompiledComputationBuilder& b, Instruction operand
   return views;
 }
 
-std::unique_ptr<TransferParams> PlanFor(std::string queue, std::vector<Shape> leaves) {
+std::unique_ptr<TransferParams> ParamsFor(std::string queue, std::vector<Shape> leaves) {
   auto params = std::make_unique<TransferParams>();
   params->queue = std::move(queue);
   params->leaves = std::move(leaves);
@@ -216,14 +212,14 @@ std::unique_ptr<TransferParams> PlanFor(std::string queue, std::vector<Shape> le
 
 void PrepareInfeed(CompiledComputationBuilder& b) {
   const std::vector<Shape> leaves = ArrayLeaves(b.shape());
-  SetWithToken(b, b.EmitTo(RunReceiveFromHost, PlanFor("infeed", leaves), {}, leaves));
+  SetWithToken(b, b.EmitTo(kKernel<RunReceiveFromHost>, ParamsFor("infeed", leaves), {}, leaves));
 }
 
 void PrepareOutfeed(CompiledComputationBuilder& b) {
   const std::vector<View> views = DenseArrays(b, b.instruction().operand(0));
   std::vector<Shape> leaves;
   for (const View& v : views) leaves.push_back(v.shape);
-  b.Emit(RunSendToHost, PlanFor("outfeed", leaves), views);
+  b.Emit(kKernel<RunSendToHost>, ParamsFor("outfeed", leaves), views);
 }
 
 // Sets the result (data, context, token).
@@ -233,9 +229,9 @@ void PrepareSend(CompiledComputationBuilder& b) {
   const std::vector<View> views = DenseArrays(b, b.instruction().operand(0));
   std::vector<Shape> leaves;
   for (const View& v : views) leaves.push_back(v.shape);
-  std::unique_ptr<TransferParams> params = PlanFor(StrCat("send.", endpoint->channel), leaves);
+  std::unique_ptr<TransferParams> params = ParamsFor(StrCat("send.", endpoint->channel), leaves);
   params->endpoint = *endpoint;
-  b.EmitTo(endpoint->host ? RunSendToHost : RunSendToDevice, std::move(params), views, {});
+  b.EmitTo(endpoint->host ? kKernel<RunSendToHost> : kKernel<RunSendToDevice>, std::move(params), views, {});
   SetWithToken(b, views);
 }
 
@@ -249,7 +245,8 @@ void PrepareRecvDone(CompiledComputationBuilder& b) {
   if (!endpoint) return;
   const std::vector<Shape> leaves = ArrayLeaves(b.shape());
   if (endpoint->host) {
-    SetWithToken(b, b.EmitTo(RunReceiveFromHost, PlanFor(StrCat("recv.", endpoint->channel), leaves), {}, leaves));
+    SetWithToken(
+        b, b.EmitTo(kKernel<RunReceiveFromHost>, ParamsFor(StrCat("recv.", endpoint->channel), leaves), {}, leaves));
     return;
   }
   auto params = std::make_unique<ReceiveParams>();

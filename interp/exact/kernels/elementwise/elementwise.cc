@@ -27,8 +27,8 @@ struct ElementwiseParams : ThunkParams {
   int64_t out_bytes = 0;
 };
 
-void RunElementwise(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const ElementwiseParams*>(params);
+void RunElementwise(const ElementwiseParams& p, const std::byte* const* in, std::byte* const* out,
+                    RunContext& context) {
   const int64_t* strides = p.nest.inner_strides() + 1;
   if (p.outer == 1) {
     constexpr int64_t kSmall = 2048;
@@ -94,7 +94,7 @@ std::optional<View> EmitElementwise(CompiledComputationBuilder& b, Opcode opcode
   params->outer = params->nest.outer_count();
   params->inner = params->nest.inner_size();
   constexpr InPlaceReuse kAny[] = {{0, 0}, {1, 0}, {2, 0}};
-  return b.EmitTo(RunElementwise, std::move(params), operands, {&shape, 1}, kAny, /*elementwise=*/true)[0];
+  return b.EmitTo(kKernel<RunElementwise>, std::move(params), operands, {&shape, 1}, kAny, /*elementwise=*/true)[0];
 }
 
 void PrepareElementwise(CompiledComputationBuilder& b) {

@@ -22,8 +22,7 @@ struct MapParams : ThunkParams {
   int64_t out_bytes = 0;
 };
 
-void RunMap(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const MapParams*>(params);
+void RunMap(const MapParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const size_t count = p.in_bytes.size();
   const int64_t n = p.nest.inner_size();
   const int64_t block = std::min(n, ScalarFunction::kBlock);
@@ -81,7 +80,7 @@ void PrepareMap(CompiledComputationBuilder& b) {
   }
   params->out_bytes = BytesOf(shape.element_type());
   params->nest = LoopNest(shape.dims(), strides);
-  b.Emit(RunMap, std::move(params), views);
+  b.Emit(kKernel<RunMap>, std::move(params), views);
 }
 
 }  // namespace hlokit::interp

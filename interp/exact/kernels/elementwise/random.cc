@@ -75,9 +75,8 @@ void Store(std::byte* out, int64_t i, int64_t bytes, uint64_t bits) {
   std::memcpy(out + i * bytes, &bits, static_cast<size_t>(bytes));  // little endian: the low bytes
 }
 
-void RunBitGenerator(const ThunkParams* params, const std::byte* const* in, std::byte* const* out,
+void RunBitGenerator(const BitGeneratorParams& p, const std::byte* const* in, std::byte* const* out,
                      RunContext& context) {
-  const auto& p = *static_cast<const BitGeneratorParams*>(params);
   uint64_t state[3] = {};
   std::memcpy(state, in[0], static_cast<size_t>(p.state_words * 8));
   const Block2 key = Words(state[0]);
@@ -139,8 +138,7 @@ struct RngParams : ThunkParams {
   int64_t count = 0;
 };
 
-void RunRng(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const RngParams*>(params);
+void RunRng(const RngParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const Block2 draw = Words(context.rng_counter++);
   const Block2 key = Words(context.rng_seed);
   const int64_t bytes = BytesOf(p.type);
@@ -236,7 +234,7 @@ void PrepareRngBitGenerator(CompiledComputationBuilder& b) {
   for (int64_t d = 0; d < values.rank(); ++d) {
     (d < split ? params->before : d == split ? params->split : params->after) *= values.dim(d);
   }
-  b.Emit(RunBitGenerator, std::move(params), {&state, 1});
+  b.Emit(kKernel<RunBitGenerator>, std::move(params), {&state, 1});
 }
 
 void PrepareRng(CompiledComputationBuilder& b) {
@@ -253,7 +251,7 @@ void PrepareRng(CompiledComputationBuilder& b) {
     return;
   }
   const View views[] = {b.operand(0), b.operand(1)};
-  b.Emit(RunRng, std::move(params), views);
+  b.Emit(kKernel<RunRng>, std::move(params), views);
 }
 
 void PrepareRngGetAndUpdateState(CompiledComputationBuilder& b) {

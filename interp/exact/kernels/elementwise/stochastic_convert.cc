@@ -40,9 +40,8 @@ int64_t Round(double v, uint64_t random, int random_bits, int bits, bool is_sign
   return static_cast<int64_t>(v < 0 ? -truncated : truncated);
 }
 
-void RunStochasticConvert(const ThunkParams* params, const std::byte* const* in, std::byte* const* out,
+void RunStochasticConvert(const StochasticConvertParams& p, const std::byte* const* in, std::byte* const* out,
                           RunContext& context) {
-  const auto& p = *static_cast<const StochasticConvertParams*>(params);
   const int64_t from_bytes = BytesOf(p.from);
   const int64_t random_bytes = BytesOf(p.random);
   const int64_t to_bytes = BytesOf(p.to);
@@ -84,7 +83,7 @@ void PrepareStochasticConvert(CompiledComputationBuilder& b) {
     b.EmitTrap("stochastic-convert of these types is not supported");
     return;
   }
-  b.Emit(RunStochasticConvert, std::move(params), views);
+  b.Emit(kKernel<RunStochasticConvert>, std::move(params), views);
 }
 
 }  // namespace hlokit::interp

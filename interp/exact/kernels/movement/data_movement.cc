@@ -32,8 +32,8 @@ struct PartsParams : ThunkParams {
   std::vector<Part> parts;
 };
 
-void RunParts(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  for (const PartsParams::Part& part : static_cast<const PartsParams*>(params)->parts) {
+void RunParts(const PartsParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  for (const PartsParams::Part& part : p.parts) {
     part.copy.Run(out[0] + part.to_offset, in[part.operand] + part.from_offset, context);
   }
 }
@@ -58,8 +58,7 @@ void FillIota(const IotaParams& p, int64_t begin, int64_t end, std::byte* out) {
   }
 }
 
-void RunIota(const ThunkParams* params, const std::byte* const*, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const IotaParams*>(params);
+void RunIota(const IotaParams& p, const std::byte* const*, std::byte* const* out, RunContext& context) {
   context.ParallelFor(p.count, 2, [&](int64_t begin, int64_t end) { FillIota(p, begin, end, out[0]); });
 }
 
@@ -88,9 +87,8 @@ struct DynamicSliceParams : ThunkParams {
   StridedCopy copy;
 };
 
-void RunDynamicSlice(const ThunkParams* params, const std::byte* const* in, std::byte* const* out,
+void RunDynamicSlice(const DynamicSliceParams& p, const std::byte* const* in, std::byte* const* out,
                      RunContext& context) {
-  const auto& p = *static_cast<const DynamicSliceParams*>(params);
   p.copy.Run(out[0], in[0] + p.starts.Offset(in + 1), context);
 }
 
@@ -100,9 +98,8 @@ struct DynamicUpdateSliceParams : ThunkParams {
   StridedCopy update;
 };
 
-void RunDynamicUpdateSlice(const ThunkParams* params, const std::byte* const* in, std::byte* const* out,
+void RunDynamicUpdateSlice(const DynamicUpdateSliceParams& p, const std::byte* const* in, std::byte* const* out,
                            RunContext& context) {
-  const auto& p = *static_cast<const DynamicUpdateSliceParams*>(params);
   if (in[0] != out[0]) p.whole.Run(out[0], in[0], context);
   p.update.Run(out[0] + p.starts.Offset(in + 2), in[1], context);
 }
@@ -176,7 +173,7 @@ void PrepareConcatenate(CompiledComputationBuilder& b) {
     params->parts.push_back({StridedCopy(v.dims(), strides, StridesOf(v), bytes), at * strides[dim] * bytes, 0, i});
     at += v.shape.dim(dim);
   }
-  b.Emit(RunParts, std::move(params), views);
+  b.Emit(kKernel<RunParts>, std::move(params), views);
 }
 
 void PreparePad(CompiledComputationBuilder& b) {
@@ -220,7 +217,7 @@ void PreparePad(CompiledComputationBuilder& b) {
   if (ElementCount(counts) != 0) {
     params->parts.push_back({StridedCopy(counts, to_strides, from_strides, bytes), to_offset, from_offset, 0});
   }
-  b.Emit(RunParts, std::move(params), Operands(b));
+  b.Emit(kKernel<RunParts>, std::move(params), Operands(b));
 }
 
 void PrepareIota(CompiledComputationBuilder& b) {
@@ -248,7 +245,7 @@ void PrepareIota(CompiledComputationBuilder& b) {
     FillIota(*params, 0, params->count, data);
     view = b.Constant(line, data);
   } else {
-    view = b.EmitTo(RunIota, std::move(params), {}, {&line, 1})[0];
+    view = b.EmitTo(kKernel<RunIota>, std::move(params), {}, {&line, 1})[0];
   }
   Dims strides(static_cast<size_t>(shape.rank()), 0);
   strides[dim] = 1;
@@ -265,7 +262,7 @@ void PrepareDynamicSlice(CompiledComputationBuilder& b) {
   const Dims strides = StridesOf(operand);
   if (!MakeStarts(b, 1, operand.dims(), strides, bytes, shape.dims(), &params->starts)) return;
   params->copy = StridedCopy(shape.dims(), DenseStrides(shape.dims()), strides, bytes);
-  b.Emit(RunDynamicSlice, std::move(params), Operands(b));
+  b.Emit(kKernel<RunDynamicSlice>, std::move(params), Operands(b));
 }
 
 void PrepareDynamicUpdateSlice(CompiledComputationBuilder& b) {
@@ -278,7 +275,7 @@ void PrepareDynamicUpdateSlice(CompiledComputationBuilder& b) {
   if (!MakeStarts(b, 2, shape.dims(), strides, bytes, views[1].dims(), &params->starts)) return;
   params->whole = StridedCopy(shape.dims(), strides, strides, bytes);
   params->update = StridedCopy(views[1].dims(), strides, StridesOf(views[1]), bytes);
-  b.Emit(RunDynamicUpdateSlice, std::move(params), views, {{0, 0}});
+  b.Emit(kKernel<RunDynamicUpdateSlice>, std::move(params), views, {{0, 0}});
 }
 
 }  // namespace hlokit::interp

@@ -22,8 +22,7 @@ struct GatherParams : ThunkParams {
   int64_t run_bytes = 0;  // of a window that is contiguous on both sides, else 0
 };
 
-void RunGather(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const GatherParams*>(params);
+void RunGather(const GatherParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const IndexedWindows& w = p.windows;
   if (w.empty) return;
   const int64_t n = w.outer.inner_size();
@@ -57,8 +56,8 @@ void RunGather(const ThunkParams* params, const std::byte* const* in, std::byte*
   }
 }
 
-void RunZeros(const ThunkParams* params, const std::byte* const*, std::byte* const* out, RunContext&) {
-  std::memset(out[0], 0, static_cast<size_t>(static_cast<const GatherParams*>(params)->bytes));
+void RunZeros(const GatherParams& p, const std::byte* const*, std::byte* const* out, RunContext&) {
+  std::memset(out[0], 0, static_cast<size_t>(p.bytes));
 }
 
 }  // namespace
@@ -73,7 +72,7 @@ void PrepareGather(CompiledComputationBuilder& b) {
   if (views[0].count() == 0) {
     // Windows of size 0 in a collapsed dimension have no elements, but the result may.
     params->bytes = shape.element_count() * BytesOf(shape.element_type());
-    b.Emit(RunZeros, std::move(params), {});
+    b.Emit(kKernel<RunZeros>, std::move(params), {});
     return;
   }
   const Dims out_strides = DenseStrides(shape.dims());
@@ -87,7 +86,7 @@ void PrepareGather(CompiledComputationBuilder& b) {
   if (AreDense(w.window_sizes, w.windows_strides[0]) && AreDense(w.window_sizes, w.array_strides)) {
     params->run_bytes = params->copy.bytes();
   }
-  b.Emit(RunGather, std::move(params), views);
+  b.Emit(kKernel<RunGather>, std::move(params), views);
 }
 
 }  // namespace hlokit::interp

@@ -118,8 +118,7 @@ void ApplyUpdates(const ScatterParams& p, const std::byte* const* in, std::byte*
   });
 }
 
-void RunScatter(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const ScatterParams*>(params);
+void RunScatter(const ScatterParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   for (size_t k = 0; k < p.count; ++k) {
     if (in[k] != out[k]) p.whole[k].Run(out[k], in[k], context);
   }
@@ -199,7 +198,7 @@ void PrepareScatter(CompiledComputationBuilder& b) {
   }
   params->disjoint = std::all_of(w.components.begin(), w.components.end(),
                                  [](const IndexedWindows::Component& c) { return c.is_point; });
-  b.EmitInPlace(RunScatter, std::move(params), views, count);
+  b.EmitInPlace(kKernel<RunScatter>, std::move(params), views, count);
 }
 
 }  // namespace hlokit::interp

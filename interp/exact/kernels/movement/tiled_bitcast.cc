@@ -28,9 +28,8 @@ struct TiledBitcastParams : ThunkParams {
 };
 
 // Copies the bytes in memory of each result element, in pieces that are parts of one operand element.
-void RunTiledBitcast(const ThunkParams* params, const std::byte* const* in, std::byte* const* out,
+void RunTiledBitcast(const TiledBitcastParams& p, const std::byte* const* in, std::byte* const* out,
                      RunContext& context) {
-  const auto& p = *static_cast<const TiledBitcastParams*>(params);
   const int64_t piece = std::min(p.from_bytes, p.to_bytes);
   context.ParallelFor(p.count, 200, [&](int64_t begin, int64_t end) {
     Dims index(p.to_dims.size(), 0), source(p.from_dims.size(), 0);
@@ -122,7 +121,7 @@ void EmitTiledBitcast(CompiledComputationBuilder& b, const View& view, Shape ope
     return;
   }
   const View dense = b.MakeDense(view);
-  b.Emit(RunTiledBitcast, std::move(params), {&dense, 1});
+  b.Emit(kKernel<RunTiledBitcast>, std::move(params), {&dense, 1});
 }
 
 }  // namespace hlokit::interp

@@ -84,8 +84,7 @@ struct BitcastParams : ThunkParams {
   bool sign_extend = false;  // the narrow type is signed
 };
 
-void RunBitcast(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext&) {
-  const auto& p = *static_cast<const BitcastParams*>(params);
+void RunBitcast(const BitcastParams& p, const std::byte* const* in, std::byte* const* out, RunContext&) {
   const int ratio = p.wide_bits / p.narrow_bits;
   const uint8_t mask = static_cast<uint8_t>((1 << p.narrow_bits) - 1);
   const int64_t wide_bytes = (p.wide_bits + 7) / 8;
@@ -110,8 +109,7 @@ void RunBitcast(const ThunkParams* params, const std::byte* const* in, std::byte
 }
 
 // Converts n elements of one byte each between types of equal width below a byte, or between signedness.
-void RunRewrap(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext&) {
-  const auto& p = *static_cast<const BitcastParams*>(params);
+void RunRewrap(const BitcastParams& p, const std::byte* const* in, std::byte* const* out, RunContext&) {
   const int shift = 8 - p.narrow_bits;
   for (int64_t i = 0; i < p.count; ++i) {
     const uint8_t v = static_cast<uint8_t>(static_cast<uint8_t>(in[0][i]) << shift);
@@ -154,9 +152,9 @@ void EmitBitcast(CompiledComputationBuilder& b, View view, Shape shape) {
     return;
   }
   if (from_bits == to_bits) {
-    b.Emit(RunRewrap, std::move(params), {&view, 1});
+    b.Emit(kKernel<RunRewrap>, std::move(params), {&view, 1});
   } else {
-    b.Emit(RunBitcast, std::move(params), {&view, 1});
+    b.Emit(kKernel<RunBitcast>, std::move(params), {&view, 1});
   }
 }
 

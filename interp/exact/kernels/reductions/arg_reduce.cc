@@ -178,8 +178,7 @@ void FoldOf(const ArgReduceParams& p, const std::byte* values, const std::byte* 
   fold.Store(value, index);
 }
 
-void RunArgReduce(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const ArgReduceParams*>(params);
+void RunArgReduce(const ArgReduceParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const int64_t width = p.kept.inner_size();
   const int64_t* const strides = p.kept.inner_strides();
   const double elements = static_cast<double>(p.reduced.outer_count()) * static_cast<double>(p.reduced.inner_size());
@@ -261,7 +260,7 @@ bool EmitArgReduce(CompiledComputationBuilder& b, absl::Span<const View> views, 
     }
   });
   if (params->fold == nullptr) return false;
-  b.Emit(RunArgReduce, std::move(params), views);
+  b.Emit(kKernel<RunArgReduce>, std::move(params), views);
   return true;
 }
 

@@ -182,8 +182,7 @@ void ReduceInChunks(const FastReduceParams& p, const std::byte* input, const std
   }
 }
 
-void RunFastReduce(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const FastReduceParams*>(params);
+void RunFastReduce(const FastReduceParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const std::byte* input = in[0];
   alignas(16) std::byte initial[8];
   if (p.load != nullptr) {
@@ -251,9 +250,8 @@ struct GeneralReduceParams : ThunkParams {
   std::vector<int64_t> bytes;  // of each input's elements
 };
 
-void RunGeneralReduce(const ThunkParams* params, const std::byte* const* in, std::byte* const* out,
+void RunGeneralReduce(const GeneralReduceParams& p, const std::byte* const* in, std::byte* const* out,
                       RunContext& context) {
-  const auto& p = *static_cast<const GeneralReduceParams*>(params);
   const size_t count = p.count;
   const int64_t width = p.kept.inner_size();
   const int64_t block = std::min(width, ScalarFunction::kBlock);
@@ -310,8 +308,7 @@ struct FillParams : ThunkParams {
   std::vector<int64_t> bytes;
 };
 
-void RunFillInitial(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext&) {
-  const auto& p = *static_cast<const FillParams*>(params);
+void RunFillInitial(const FillParams& p, const std::byte* const* in, std::byte* const* out, RunContext&) {
   for (size_t k = 0; k < p.counts.size(); ++k) {
     for (int64_t i = 0; i < p.counts[k]; ++i) {
       std::memcpy(out[k] + i * p.bytes[k], in[k], static_cast<size_t>(p.bytes[k]));
@@ -359,7 +356,7 @@ void PrepareReduce(CompiledComputationBuilder& b) {
       params->counts.push_back(results);
       params->bytes.push_back(BytesOf(v.type()));
     }
-    b.Emit(RunFillInitial, std::move(params), initial);
+    b.Emit(kKernel<RunFillInitial>, std::move(params), initial);
     return;
   }
 
@@ -382,7 +379,7 @@ void PrepareReduce(CompiledComputationBuilder& b) {
     params->load = LoadFn(input.type());
     params->store = StoreFn(input.type());
     params->bytes = BytesOf(input.type());
-    b.Emit(RunFastReduce, std::move(params), views);
+    b.Emit(kKernel<RunFastReduce>, std::move(params), views);
     return;
   }
   const LoopNest kept(kept_dims, kept_strides), reduced(reduced_dims, reduced_strides);
@@ -393,7 +390,7 @@ void PrepareReduce(CompiledComputationBuilder& b) {
   params->kept = kept;
   params->reduced = reduced;
   for (size_t k = 0; k < count; ++k) params->bytes.push_back(BytesOf(views[k].type()));
-  b.Emit(RunGeneralReduce, std::move(params), views);
+  b.Emit(kKernel<RunGeneralReduce>, std::move(params), views);
 }
 
 }  // namespace hlokit::interp

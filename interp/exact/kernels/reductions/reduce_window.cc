@@ -82,8 +82,7 @@ const std::byte* Gather(const ReduceWindowParams& p, const std::byte* from, int6
   return values;
 }
 
-void RunFold(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const ReduceWindowParams*>(params);
+void RunFold(const ReduceWindowParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   alignas(16) std::byte initial[16];
   if (p.load != nullptr) {
     p.load(initial, in[1], 1);
@@ -125,8 +124,7 @@ void RunFold(const ThunkParams* params, const std::byte* const* in, std::byte* c
   });
 }
 
-void RunFunction(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const ReduceWindowParams*>(params);
+void RunFunction(const ReduceWindowParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const size_t count = p.count;
   const auto run = [&](int64_t begin, int64_t end) {
     ScalarFunction::BlockScratch scratch(*p.function, p.width);
@@ -186,8 +184,7 @@ struct CumulativeParams : ThunkParams {
   int64_t out_offset = 0;
 };
 
-void RunCumulative(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const CumulativeParams*>(params);
+void RunCumulative(const CumulativeParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   constexpr int64_t kBlock = 256;
   alignas(16) std::byte initial[16];
   if (p.load != nullptr) {
@@ -348,7 +345,7 @@ void PrepareReduceWindow(CompiledComputationBuilder& b) {
     std::unique_ptr<CumulativeParams> cumulative;
     if (params->fold.accumulate_row != nullptr) cumulative = MakeCumulative(*params, views[0], results[0]);
     if (cumulative != nullptr) {
-      b.Emit(RunCumulative, std::move(cumulative), views);
+      b.Emit(kKernel<RunCumulative>, std::move(cumulative), views);
       return;
     }
   }
@@ -369,9 +366,9 @@ void PrepareReduceWindow(CompiledComputationBuilder& b) {
   if (params->fold.accumulate_row != nullptr) {
     params->load = LoadFn(views[0].type());
     params->store = StoreFn(views[0].type());
-    b.Emit(RunFold, std::move(params), views);
+    b.Emit(kKernel<RunFold>, std::move(params), views);
   } else {
-    b.Emit(RunFunction, std::move(params), views);
+    b.Emit(kKernel<RunFunction>, std::move(params), views);
   }
 }
 

@@ -29,8 +29,7 @@ struct ScanParams : ThunkParams {
   std::vector<int64_t> carry_bytes;
 };
 
-void RunScan(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const ScanParams*>(params);
+void RunScan(const ScanParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const size_t inputs = p.inputs.size();
   const size_t outputs = p.outputs.size();
   const size_t carries = p.carry_bytes.size();
@@ -128,7 +127,7 @@ void PrepareScan(CompiledComputationBuilder& b) {
     }
     params->outputs.push_back(array);
   }
-  b.Emit(RunScan, std::move(params), views);
+  b.Emit(kKernel<RunScan>, std::move(params), views);
 }
 
 }  // namespace hlokit::interp

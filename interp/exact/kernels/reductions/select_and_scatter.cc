@@ -106,9 +106,8 @@ class RowSelection {
   int64_t visited_ = 0;  // elements since the last check of the time
 };
 
-void RunSelectAndScatter(const ThunkParams* params, const std::byte* const* in, std::byte* const* out,
+void RunSelectAndScatter(const SelectAndScatterParams& p, const std::byte* const* in, std::byte* const* out,
                          RunContext& context) {
-  const auto& p = *static_cast<const SelectAndScatterParams*>(params);
   p.fill.Run(out[0], in[2], context);
   if (p.rows * p.width == 0) return;
   RowSelection selection(p, context);
@@ -185,7 +184,7 @@ void PrepareSelectAndScatter(CompiledComputationBuilder& b) {
     b.Fail("the window is too large");
     return;
   }
-  b.Emit(RunSelectAndScatter, std::move(params), views);
+  b.Emit(kKernel<RunSelectAndScatter>, std::move(params), views);
 }
 
 }  // namespace hlokit::interp

@@ -187,8 +187,7 @@ void MakeKeys(const SortParams& p, const Line& line, RunContext& context, std::v
   }
 }
 
-void RunSort(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const SortParams*>(params);
+void RunSort(const SortParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   if (p.length == 0) return;
   const int64_t inner = p.lines.inner_size();
   const int64_t items = p.lines.outer_count() * inner;
@@ -242,8 +241,7 @@ struct TopKParams : ThunkParams {
   ElementType index_type = ElementType::kS32;
 };
 
-void RunTopK(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const TopKParams*>(params);
+void RunTopK(const TopKParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   if (p.k == 0) return;
   context.ParallelFor(p.lines, static_cast<double>(p.length) * 10, [&](int64_t begin, int64_t end) {
     std::vector<uint64_t> keys(static_cast<size_t>(p.length));
@@ -322,7 +320,7 @@ void PrepareSort(CompiledComputationBuilder& b) {
     params->by_key =
         params->order.Supported() && (direction == ComparisonDirection::kLt || direction == ComparisonDirection::kGt);
   }
-  b.Emit(RunSort, std::move(params), views);
+  b.Emit(kKernel<RunSort>, std::move(params), views);
 }
 
 void PrepareTopK(CompiledComputationBuilder& b) {
@@ -359,7 +357,7 @@ void EmitTopK(CompiledComputationBuilder& b, int64_t k, bool largest) {
   params->lines = params->length == 0 ? 0 : view.count() / params->length;
   params->bytes = BytesOf(view.type());
   params->index_type = results[1].element_type();
-  b.Emit(RunTopK, std::move(params), {&view, 1});
+  b.Emit(kKernel<RunTopK>, std::move(params), {&view, 1});
 }
 
 }  // namespace hlokit::interp
