@@ -18,6 +18,7 @@
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/dynamic_shapes.h"
+#include "ir/graph/name_range.h"
 #include "ir/types/element_memory.h"
 
 namespace hlokit::interp {
@@ -35,14 +36,9 @@ std::string LoopsToString(const Module& module, absl::Span<const RunContext::Loo
 
 void ReportAt(const Module& module, const RunContext& context, std::string message, DiagnosticSink* sink) {
   const InstructionId id = context.error_instruction;
-  SourceRange range;
-  if (id.valid()) {
-    const Instruction at = module.instruction(id);
-    const uint32_t offset = at.record().source_offset;
-    if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(at.name().size())};
-    message = StrCat(at.name(), ": ", message);
-  }
-  sink->Error(context.error_kind(), range, std::move(message), LoopsToString(module, context.error_loops));
+  const Instruction at = id.valid() ? module.instruction(id) : Instruction();
+  if (at.valid()) message = StrCat(at.name(), ": ", message);
+  sink->Error(context.error_kind(), NameRange(at), std::move(message), LoopsToString(module, context.error_loops));
 }
 
 }  // namespace
@@ -105,18 +101,11 @@ bool Evaluator::CheckMemory(DiagnosticSink* sink) const {
   }
   // The arguments alone are checked where they are made.
   if (arguments > limit || memory.required_bytes <= limit - arguments) return true;
-  SourceRange range;
-  std::string name;
-  if (memory.at.valid()) {
-    const Instruction at = state_->module->instruction(memory.at);
-    if (at.record().source_offset != InstructionRecord::kNoSourceOffset) {
-      range = {at.record().source_offset, static_cast<uint32_t>(at.name().size())};
-    }
-    name = StrCat(at.name(), ": ");
-  }
-  sink->Error(DiagnosticKind::kTooLarge, range,
-              StrCat(name, "values of ", memory.required_bytes, " bytes are live here, beside arguments of ", arguments,
-                     " bytes; the limit is ", limit, " bytes (--max-bytes)"));
+  const Instruction at = memory.at.valid() ? state_->module->instruction(memory.at) : Instruction();
+  sink->Error(DiagnosticKind::kTooLarge, NameRange(at),
+              StrCat(at.valid() ? StrCat(at.name(), ": ") : "", "values of ", memory.required_bytes,
+                     " bytes are live here, beside arguments of ", arguments, " bytes; the limit is ", limit,
+                     " bytes (--max-bytes)"));
   return false;
 }
 

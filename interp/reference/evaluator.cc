@@ -10,6 +10,7 @@
 #include "interp/reference/virtual_machine.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/dynamic_shapes.h"
+#include "ir/graph/name_range.h"
 
 namespace hlokit::reference {
 namespace {
@@ -127,15 +128,10 @@ void ReportError(const Module& module, const Run& run, DiagnosticSink* sink) {
   if (run.options.num_replicas * run.options.num_partitions > 1) {
     message = StrCat(run.DeviceName(run.DeviceNumber()), ": ", message);
   }
-  SourceRange range;
-  if (run.error_instruction.valid()) {
-    const Instruction at = module.instruction(run.error_instruction);
-    const uint32_t offset = at.record().source_offset;
-    if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(at.name().size())};
-    message = StrCat(at.name(), ": ", message);
-  }
+  const Instruction at = run.error_instruction.valid() ? module.instruction(run.error_instruction) : Instruction();
+  if (at.valid()) message = StrCat(at.name(), ": ", message);
   for (const std::string& loop : run.error_loops) StrAppend(&loops, loops.empty() ? "" : ", ", loop);
-  sink->Error(DiagnosticKind::kEvaluation, range, std::move(message), std::move(loops));
+  sink->Error(DiagnosticKind::kEvaluation, NameRange(at), std::move(message), std::move(loops));
 }
 
 }  // namespace

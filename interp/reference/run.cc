@@ -6,6 +6,7 @@
 
 #include "interp/reference/virtual_machine.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/name_range.h"
 #include "ir/graph/side_effects.h"
 #include "ir/graph/traversal.h"
 #include "ir/inference/applied_types.h"
@@ -18,10 +19,7 @@ constexpr size_t kNoPosition = ~size_t{0};
 
 // Reports an error at an instruction.
 bool Refuse(Instruction at, DiagnosticKind kind, std::string message, DiagnosticSink* sink, std::string hint = "") {
-  SourceRange range;
-  const uint32_t offset = at.record().source_offset;
-  if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(at.name().size())};
-  sink->Error(kind, range, std::move(message), std::move(hint));
+  sink->Error(kind, NameRange(at), std::move(message), std::move(hint));
   return false;
 }
 

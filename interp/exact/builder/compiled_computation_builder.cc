@@ -15,6 +15,7 @@
 #include "interp/exact/machine/run_context.h"
 #include "interp/exact/machine/strided_copy.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/name_range.h"
 
 namespace hlokit::interp {
 
@@ -75,10 +76,7 @@ void CompiledComputationBuilder::FailMismatch(std::string_view expected) {
 }
 
 void CompiledComputationBuilder::Warn(std::string message) {
-  SourceRange range;
-  const uint32_t offset = current_.record().source_offset;
-  if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(current_.name().size())};
-  program_.sink().Warning(DiagnosticKind::kUnsupported, range, std::move(message));
+  program_.sink().Warning(DiagnosticKind::kUnsupported, NameRange(current_), std::move(message));
 }
 
 void CompiledComputationBuilder::EmitTrap(std::string message) {

@@ -5,6 +5,7 @@
 
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/name_range.h"
 #include "ir/graph/traversal.h"
 
 namespace hlokit::interp {
@@ -23,11 +24,7 @@ ProgramBuilder::ProgramBuilder(const Module& module, const PrepareOptions& optio
 }
 
 void ProgramBuilder::Error(DiagnosticKind kind, Instruction at, std::string message) {
-  SourceRange range;
-  if (at.valid() && at.record().source_offset != InstructionRecord::kNoSourceOffset) {
-    range = {at.record().source_offset, static_cast<uint32_t>(at.name().size())};
-  }
-  sink_->Error(kind, range, std::move(message));
+  sink_->Error(kind, NameRange(at), std::move(message));
 }
 
 CompiledComputation* ProgramBuilder::CompiledComputationOf(Computation computation) const {
