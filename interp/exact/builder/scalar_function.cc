@@ -477,4 +477,13 @@ void ScalarFunction::RunOnVirtualMachine(const std::byte* const* parameters, con
   }
 }
 
+void ScalarFunction::ParallelFor(RunContext& context, int64_t count, double cost,
+                                 absl::FunctionRef<void(int64_t, int64_t)> body) const {
+  if (parallel()) {
+    context.ParallelFor(count, cost, body);
+  } else {
+    body(0, count);
+  }
+}
+
 }  // namespace hlokit::interp

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "interp/exact/program/element_op.h"
 #include "interp/exact/program/exact_fwd.h"
@@ -50,6 +51,9 @@ class ScalarFunction {
   RecognizedOp recognized_op() const { return recognized_op_; }
   // Returns false for functions on the virtual machine, which only its thread may call.
   bool parallel() const { return is_vectorized_; }
+  // As RunContext::ParallelFor, in one thread if threads must not share the function.
+  void ParallelFor(RunContext& context, int64_t count, double cost,
+                   absl::FunctionRef<void(int64_t, int64_t)> body) const;
   // Returns an approximate time of one application, in nanoseconds.
   double cost() const { return cost_; }
 

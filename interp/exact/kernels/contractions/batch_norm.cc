@@ -58,68 +58,62 @@ double Cost(const BatchNormParams& p) { return static_cast<double>(p.outer) * st
 
 // Computes inference from operand, scale, offset, mean, variance.
 void RunInference(const BatchNormParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  context.ParallelFor(p.features, Cost(p), [&](int64_t begin, int64_t end) {
-    for (int64_t f = begin; f < end; ++f) {
-      const double scale = p.At(in, 1, f) / std::sqrt(p.At(in, 4, f) + p.epsilon);
-      const double offset = p.At(in, 2, f);
-      const double mean = p.At(in, 3, f);
-      ForEachChunk(p, f, {in[0]}, out[0], [&](double* x, const double*, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) x[i] = (x[i] - mean) * scale + offset;
-      });
-    }
+  context.ForEach(p.features, Cost(p), [&](int64_t f) {
+    const double scale = p.At(in, 1, f) / std::sqrt(p.At(in, 4, f) + p.epsilon);
+    const double offset = p.At(in, 2, f);
+    const double mean = p.At(in, 3, f);
+    ForEachChunk(p, f, {in[0]}, out[0], [&](double* x, const double*, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) x[i] = (x[i] - mean) * scale + offset;
+    });
   });
 }
 
 // Computes training: operand, scale, offset -> result, mean, variance.
 void RunTraining(const BatchNormParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  context.ParallelFor(p.features, 3 * Cost(p), [&](int64_t begin, int64_t end) {
-    for (int64_t f = begin; f < end; ++f) {
-      const double count = static_cast<double>(p.outer) * static_cast<double>(p.inner);
-      double sum = 0;
-      ForEachChunk(p, f, {in[0]}, nullptr, [&](const double* x, const double*, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) sum += x[i];
-      });
-      const double mean = sum / count;
-      double squares = 0;
-      ForEachChunk(p, f, {in[0]}, nullptr, [&](const double* x, const double*, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) squares += (x[i] - mean) * (x[i] - mean);
-      });
-      const double variance = squares / count;
-      const double scale = p.At(in, 1, f) / std::sqrt(variance + p.epsilon);
-      const double offset = p.At(in, 2, f);
-      ForEachChunk(p, f, {in[0]}, out[0], [&](double* x, const double*, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) x[i] = (x[i] - mean) * scale + offset;
-      });
-      p.Set(out, 1, f, mean);
-      p.Set(out, 2, f, variance);
-    }
+  context.ForEach(p.features, 3 * Cost(p), [&](int64_t f) {
+    const double count = static_cast<double>(p.outer) * static_cast<double>(p.inner);
+    double sum = 0;
+    ForEachChunk(p, f, {in[0]}, nullptr, [&](const double* x, const double*, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) sum += x[i];
+    });
+    const double mean = sum / count;
+    double squares = 0;
+    ForEachChunk(p, f, {in[0]}, nullptr, [&](const double* x, const double*, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) squares += (x[i] - mean) * (x[i] - mean);
+    });
+    const double variance = squares / count;
+    const double scale = p.At(in, 1, f) / std::sqrt(variance + p.epsilon);
+    const double offset = p.At(in, 2, f);
+    ForEachChunk(p, f, {in[0]}, out[0], [&](double* x, const double*, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) x[i] = (x[i] - mean) * scale + offset;
+    });
+    p.Set(out, 1, f, mean);
+    p.Set(out, 2, f, variance);
   });
 }
 
 // Computes the gradients of operand, scale, offset from operand, scale, mean, variance, gradient of the result.
 void RunGrad(const BatchNormParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  context.ParallelFor(p.features, 2 * Cost(p), [&](int64_t begin, int64_t end) {
-    for (int64_t f = begin; f < end; ++f) {
-      const double count = static_cast<double>(p.outer) * static_cast<double>(p.inner);
-      const double mean = p.At(in, 2, f);
-      const double inverse = 1 / std::sqrt(p.At(in, 3, f) + p.epsilon);
-      double sum = 0;
-      double product = 0;
-      ForEachChunk(p, f, {in[0], in[4]}, nullptr, [&](const double* x, const double* g, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) {
-          sum += g[i];
-          product += g[i] * (x[i] - mean);
-        }
-      });
-      const double factor = p.At(in, 1, f) * inverse / count;
-      ForEachChunk(p, f, {in[0], in[4]}, out[0], [&](double* x, const double* g, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) {
-          x[i] = factor * (count * g[i] - sum - (x[i] - mean) * inverse * inverse * product);
-        }
-      });
-      p.Set(out, 1, f, product * inverse);
-      p.Set(out, 2, f, sum);
-    }
+  context.ForEach(p.features, 2 * Cost(p), [&](int64_t f) {
+    const double count = static_cast<double>(p.outer) * static_cast<double>(p.inner);
+    const double mean = p.At(in, 2, f);
+    const double inverse = 1 / std::sqrt(p.At(in, 3, f) + p.epsilon);
+    double sum = 0;
+    double product = 0;
+    ForEachChunk(p, f, {in[0], in[4]}, nullptr, [&](const double* x, const double* g, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) {
+        sum += g[i];
+        product += g[i] * (x[i] - mean);
+      }
+    });
+    const double factor = p.At(in, 1, f) * inverse / count;
+    ForEachChunk(p, f, {in[0], in[4]}, out[0], [&](double* x, const double* g, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) {
+        x[i] = factor * (count * g[i] - sum - (x[i] - mean) * inverse * inverse * product);
+      }
+    });
+    p.Set(out, 1, f, product * inverse);
+    p.Set(out, 2, f, sum);
   });
 }
 

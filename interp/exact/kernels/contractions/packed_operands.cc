@@ -23,15 +23,13 @@ struct NibblesParams : ThunkParams {
 
 void RunNibbles(const NibblesParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto unpack = [&]<typename T>(T) {
-    context.ParallelFor(p.outer, static_cast<double>(p.inner), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const T* from = reinterpret_cast<const T*>(in[0]) + i * p.inner;
-        T* low = reinterpret_cast<T*>(out[0]) + 2 * i * p.inner;
-        T* high = low + p.inner;
-        for (int64_t k = 0; k < p.inner; ++k) {
-          low[k] = static_cast<T>(static_cast<T>(from[k] << 4) >> 4);
-          high[k] = static_cast<T>(from[k] >> 4);
-        }
+    context.ForEach(p.outer, static_cast<double>(p.inner), [&](int64_t i) {
+      const T* from = reinterpret_cast<const T*>(in[0]) + i * p.inner;
+      T* low = reinterpret_cast<T*>(out[0]) + 2 * i * p.inner;
+      T* high = low + p.inner;
+      for (int64_t k = 0; k < p.inner; ++k) {
+        low[k] = static_cast<T>(static_cast<T>(from[k] << 4) >> 4);
+        high[k] = static_cast<T>(from[k] >> 4);
       }
     });
   };

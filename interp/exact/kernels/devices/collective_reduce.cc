@@ -179,11 +179,7 @@ void CollectiveReduction::Reduce(absl::Span<const std::byte* const> inputs, int6
       function->Run(parameters, kStrides, results, end - begin, scratch, context);
     }
   };
-  if (function->parallel()) {
-    context.ParallelFor(count, function->cost() * static_cast<double>(inputs.size()), run);
-  } else {
-    run(0, count);
-  }
+  function->ParallelFor(context, count, function->cost() * static_cast<double>(inputs.size()), run);
 }
 
 void PrepareAllReduce(CompiledComputationBuilder& b) {

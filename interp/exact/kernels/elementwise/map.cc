@@ -43,11 +43,7 @@ void RunMap(const MapParams& p, const std::byte* const* in, std::byte* const* ou
     }
   };
   const int64_t items = p.nest.outer_count() * blocks;
-  if (!p.function->parallel()) {
-    run(0, items);
-    return;
-  }
-  context.ParallelFor(items, static_cast<double>(block) * p.function->cost() + 50, run);
+  p.function->ParallelFor(context, items, static_cast<double>(block) * p.function->cost() + 50, run);
 }
 
 }  // namespace

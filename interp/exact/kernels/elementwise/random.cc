@@ -84,24 +84,20 @@ void RunBitGenerator(const BitGeneratorParams& p, const std::byte* const* in, st
     int64_t blocks;
     if (p.bytes == 8) {
       blocks = p.count;
-      context.ParallelFor(p.count, 10, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const Block2 r = ThreeFry(Words(state[1] + static_cast<uint64_t>(i)), key);
-          Store(out[1], i, 8, Join(r[0], r[1]));
-        }
+      context.ForEach(p.count, 10, [&](int64_t i) {
+        const Block2 r = ThreeFry(Words(state[1] + static_cast<uint64_t>(i)), key);
+        Store(out[1], i, 8, Join(r[0], r[1]));
       });
     } else {
       const int64_t half = (p.split + 1) / 2;
       blocks = p.before * half * p.after;
-      context.ParallelFor(blocks, 10, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const Block2 r = ThreeFry(Words(state[1] + static_cast<uint64_t>(i)), key);
-          const int64_t after = i % p.after;
-          const int64_t place = i / p.after % half;
-          const int64_t before = i / (p.after * half);
-          for (int64_t j = 0; j < 2 && 2 * place + j < p.split; ++j) {
-            Store(out[1], (before * p.split + 2 * place + j) * p.after + after, p.bytes, r[j]);
-          }
+      context.ForEach(blocks, 10, [&](int64_t i) {
+        const Block2 r = ThreeFry(Words(state[1] + static_cast<uint64_t>(i)), key);
+        const int64_t after = i % p.after;
+        const int64_t place = i / p.after % half;
+        const int64_t before = i / (p.after * half);
+        for (int64_t j = 0; j < 2 && 2 * place + j < p.split; ++j) {
+          Store(out[1], (before * p.split + 2 * place + j) * p.after + after, p.bytes, r[j]);
         }
       });
     }
@@ -112,16 +108,14 @@ void RunBitGenerator(const BitGeneratorParams& p, const std::byte* const* in, st
     uint64_t high = p.state_words >= 3 ? state[2] : state[0];
     const int64_t per_block = p.bytes == 8 ? 2 : 4;
     const int64_t blocks = (p.count + per_block - 1) / per_block;
-    context.ParallelFor(blocks, 20, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const uint64_t l = low + static_cast<uint64_t>(i);
-        const uint64_t h = high + (l < low ? 1 : 0);
-        const Block2 low_words = Words(l);
-        const Block2 high_words = Words(h);
-        const Block4 r = Philox({low_words[0], low_words[1], high_words[0], high_words[1]}, key);
-        for (int64_t j = 0; j < per_block && i * per_block + j < p.count; ++j) {
-          Store(out[1], i * per_block + j, p.bytes, p.bytes == 8 ? Join(r[2 * j], r[2 * j + 1]) : r[j]);
-        }
+    context.ForEach(blocks, 20, [&](int64_t i) {
+      const uint64_t l = low + static_cast<uint64_t>(i);
+      const uint64_t h = high + (l < low ? 1 : 0);
+      const Block2 low_words = Words(l);
+      const Block2 high_words = Words(h);
+      const Block4 r = Philox({low_words[0], low_words[1], high_words[0], high_words[1]}, key);
+      for (int64_t j = 0; j < per_block && i * per_block + j < p.count; ++j) {
+        Store(out[1], i * per_block + j, p.bytes, p.bytes == 8 ? Join(r[2 * j], r[2 * j + 1]) : r[j]);
       }
     });
     const uint64_t next = low + static_cast<uint64_t>(blocks);

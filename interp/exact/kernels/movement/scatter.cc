@@ -139,12 +139,10 @@ void RunScatter(const ScatterParams& p, const std::byte* const* in, std::byte* c
       ApplyUpdates(p, in, out, begin, end, {}, context);
       continue;
     }
-    context.ParallelFor(parts, static_cast<double>((end - begin) * n) * window / static_cast<double>(parts),
-                        [&](int64_t first, int64_t last) {
-                          for (int64_t part = first; part < last; ++part) {
-                            ApplyUpdates(p, in, out, begin, end, {part, parts}, context);
-                          }
-                        });
+    context.ForEach(parts, static_cast<double>((end - begin) * n) * window / static_cast<double>(parts),
+                    [&](int64_t part) {
+                      ApplyUpdates(p, in, out, begin, end, {part, parts}, context);
+                    });
   }
 }
 

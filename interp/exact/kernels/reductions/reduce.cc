@@ -291,12 +291,8 @@ void RunGeneralReduce(const GeneralReduceParams& p, const std::byte* const* in, 
     }
   };
   const int64_t items = p.kept.outer_count() * blocks;
-  if (!p.function->parallel()) {
-    run(0, items);
-    return;
-  }
-  context.ParallelFor(
-      items,
+  p.function->ParallelFor(
+      context, items,
       static_cast<double>(lines) * static_cast<double>(length) * (30 + static_cast<double>(block) * p.function->cost()),
       run);
 }

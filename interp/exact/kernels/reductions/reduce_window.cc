@@ -159,14 +159,10 @@ void RunFunction(const ReduceWindowParams& p, const std::byte* const* in, std::b
       });
     }
   };
-  if (!p.function->parallel()) {
-    run(0, p.rows);
-    return;
-  }
-  context.ParallelFor(p.rows,
-                      static_cast<double>(p.num_offsets) * static_cast<double>(p.minor.size()) *
-                          (30 + static_cast<double>(p.width) * p.function->cost()),
-                      run);
+  p.function->ParallelFor(context, p.rows,
+                          static_cast<double>(p.num_offsets) * static_cast<double>(p.minor.size()) *
+                              (30 + static_cast<double>(p.width) * p.function->cost()),
+                          run);
 }
 
 // ---- cumulative: windows from one end of a dimension to the result's position ----
