@@ -77,9 +77,9 @@ std::unique_ptr<interp::Evaluator> Prepare(const Module& module, int threads, bo
   options.num_threads = threads;
   options.fill_elided = FillKind::kRandom;
   options.seed = 1;
-  if (fast) options.kernels = std::make_shared<interp::compiled::CompiledKernels>(options.observation);
+  const auto kernels = fast ? std::make_shared<interp::compiled::CompiledKernels>(options.observation) : nullptr;
   DiagnosticSink sink;
-  std::unique_ptr<interp::Evaluator> evaluator = interp::Evaluator::Prepare(module, options, &sink);
+  std::unique_ptr<interp::Evaluator> evaluator = interp::Evaluator::Prepare(module, options, &sink, kernels);
   if (evaluator == nullptr) *error = sink.diagnostics().empty() ? "error" : sink.diagnostics()[0].message;
   return evaluator;
 }

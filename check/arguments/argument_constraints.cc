@@ -98,7 +98,7 @@ class UseFinder {
 
   // Each result element of a dot or convolution sums one product for each element of operand 1 that contributes to it.
   void CollectFactors(Instruction i) {
-    if ((i.opcode() != Opcode::kDot && i.opcode() != Opcode::kConvolution) || i.operand_count() < 2) return;
+    if (!HasTrait(i.opcode(), kContracts) || i.operand_count() < 2) return;
     const Shape factor = i.operand(1).shape();
     if (!factor.IsArray() || !IsFloat(factor.element_type())) return;
     int64_t terms = 1;
@@ -106,7 +106,7 @@ class UseFinder {
       for (int64_t d : DotDims::Of(i).rhs_contracting) {
         if (d >= 0 && d < factor.rank()) terms = Multiplied(terms, factor.dim(d));
       }
-    } else {
+    } else if (i.opcode() == Opcode::kConvolution) {
       const ConvolutionDims dims = ConvolutionDims::Of(i);
       for (int64_t d = 0; d < factor.rank(); ++d) {
         if (dims.ok() && d != dims.kernel_output_feature) terms = Multiplied(terms, factor.dim(d));
@@ -123,7 +123,8 @@ class UseFinder {
     const auto array = [&](int64_t operand) {
       return operand < i.operand_count() && i.operand(operand).shape().IsArray();
     };
-    switch (KindOf(i.opcode())) {
+    const IndexKind kind = KindOf(i.opcode());
+    switch (kind) {
       case IndexKind::kNone:
         return;
       case IndexKind::kGather: {
@@ -141,7 +142,7 @@ class UseFinder {
         return CollectScatterIndices(i);
       case IndexKind::kDynamicSlice:
       case IndexKind::kDynamicUpdateSlice: {
-        const bool update = i.opcode() == Opcode::kDynamicUpdateSlice;
+        const bool update = kind == IndexKind::kDynamicUpdateSlice;
         if (!array(0) || (update && !array(1))) return;
         const Shape window = update ? i.operand(1).shape() : i.shape();
         const int64_t first = update ? 2 : 1;
@@ -235,7 +236,7 @@ class UseFinder {
     if (i.shape().IsArray() && PassOn(ElementOperands(opcode, i.operand_count()), at, pending)) return;
     if (required.trail == Trail::kPositive) {
       const bool square = opcode == Opcode::kMultiply && i.operand(0) == i.operand(1);
-      const bool variadic = (opcode == Opcode::kReduce || opcode == Opcode::kReduceWindow) && i.operand_count() != 2;
+      const bool variadic = HasTrait(opcode, kAppliesComputation) && i.operand_count() != 2;
       if (square || variadic || PassOn(SignOperands(opcode), at, pending)) return;
     }
     if (opcode == Opcode::kParameter) return VisitParameter(at, required, pending);
@@ -295,8 +296,7 @@ class UseFinder {
         for (size_t k = 0; k < branches.size() && static_cast<int64_t>(k) + 1 < caller.operand_count(); ++k) {
           if (branches[k] == computation) pending->push_back({caller.operand(static_cast<int64_t>(k) + 1), at.leaf});
         }
-      } else if ((caller.opcode() == Opcode::kCall || caller.opcode() == Opcode::kFusion) &&
-                 number < caller.operand_count()) {
+      } else if (HasTrait(caller.opcode(), kControlFlow) && number < caller.operand_count()) {
         pending->push_back({caller.operand(number), at.leaf});
       }
     }

@@ -98,7 +98,7 @@ std::string WhyNotComparable(const Module& whole) {
   for (Computation c : whole.computations()) {
     for (Instruction i : c.instructions()) {
       // Custom-calls that run are functions of their operands.
-      const bool impure = HasTrait(i.opcode(), kImpure) && i.opcode() != Opcode::kCustomCall;
+      const bool impure = HasTrait(i.opcode(), kDeviceId);
       if (impure || HasTrait(i.opcode(), kSideEffect) || HasTrait(i.opcode(), kCollective))
         return StrCat("it has ", i.opcode_text());
     }

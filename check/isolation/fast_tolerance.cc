@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <vector>
 
 #include "check/comparison/engine_ulps.h"
-#include "interp/compiled/compiled_kernels.h"
 #include "interp/compiled/loops/loop_builder.h"
 #include "interp/compiled/products/product_error.h"
 #include "ir/graph/attribute_views.h"
@@ -44,28 +42,9 @@ double Largest(const Literal& literal) {
 }
 
 // Sums in another order.
-bool Accumulates(Opcode opcode) {
-  return opcode == Opcode::kReduce || opcode == Opcode::kBatchNormTraining || opcode == Opcode::kBatchNormGrad ||
-         opcode == Opcode::kBatchNormInference;
-}
+bool Accumulates(Opcode opcode) { return opcode == Opcode::kReduce || compiled::NormFormOf(opcode) != nullptr; }
 
 }  // namespace
-
-compiled::GroupOptions AllLoops(int max_members) {
-  compiled::GroupOptions groups;
-  groups.min_elements = 1;
-  groups.min_saved = 0;
-  groups.min_single = 1;
-  groups.min_run = 1;
-  groups.min_window_elements = 1;
-  groups.max_members = max_members;
-  return groups;
-}
-
-EvaluatorOptions WithSingleLoops(EvaluatorOptions options) {
-  options.kernels = std::make_shared<compiled::CompiledKernels>(ObservationRequest(), AllLoops(1));
-  return options;
-}
 
 ErrorSpec FastTolerance::Of(Instruction instruction, absl::Span<const Literal> operands, const Literal& result) {
   ErrorSpec tolerance;

@@ -10,18 +10,11 @@
 #include "absl/types/span.h"
 #include "check/comparison/value_comparison.h"
 #include "check/isolation/instruction_runner.h"
-#include "interp/compiled/loops/group_planner.h"
 #include "ir/graph/module.h"
 #include "ir/ops/opcode.h"
 #include "ir/types/literal.h"
 
 namespace hlokit::interp {
-
-// Returns options with which loops are compiled however small, of up to `max_members` instructions.
-compiled::GroupOptions AllLoops(int max_members);
-
-// Returns options of the exact engine with compiled kernels for single instructions, however small.
-EvaluatorOptions WithSingleLoops(EvaluatorOptions options);
 
 class FastTolerance {
  public:

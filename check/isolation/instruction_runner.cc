@@ -10,6 +10,7 @@
 #include "ir/core/first_error.h"
 #include "ir/graph/attribute_views.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_table.h"
 
 namespace hlokit::interp {
 namespace {
@@ -27,11 +28,8 @@ bool HasToken(Shape shape) {
 // Classifies an instruction by its opcode and shapes. Callees are not considered.
 Runnable ClassifyAlone(Instruction i) {
   const Opcode opcode = i.opcode();
-  const bool custom = opcode == Opcode::kCustomCall;
-  if (HasTrait(opcode, kCollective) || (HasTrait(opcode, kImpure) && !custom)) return Runnable::kDevices;
-  const bool async = HasTrait(opcode, kAsyncChain);
-  if (opcode == Opcode::kUnknown || HasTrait(opcode, kSideEffect) || async ||
-      (custom && i.bool_attr(Attr::kCustomCallHasSideEffect))) {
+  if (HasTrait(opcode, kCollective) || HasTrait(opcode, kDeviceId)) return Runnable::kDevices;
+  if (HasTrait(opcode, kSideEffect) || HasTrait(opcode, kAsyncChain) || i.bool_attr(Attr::kCustomCallHasSideEffect)) {
     return Runnable::kSideEffects;
   }
   bool token = HasToken(i.shape()), dynamic = i.shape().has_dynamic_dims();
@@ -43,6 +41,20 @@ Runnable ClassifyAlone(Instruction i) {
   if (dynamic || opcode == Opcode::kGetDimensionSize || opcode == Opcode::kSetDimensionSize) return Runnable::kDynamic;
   return Runnable::kYes;
 }
+
+// The operations of each element of a result, beside those of a window and of a computation that is applied.
+enum class WorkRule : uint8_t { kElements, kConvolution, kContraction, kTransform, kOrder, kSolution };
+constexpr OpcodeRow<WorkRule> kWorkRows[] = {{Opcode::kConvolution, WorkRule::kConvolution},
+                                             {Opcode::kDot, WorkRule::kContraction},
+                                             {Opcode::kRaggedDot, WorkRule::kContraction},
+                                             {Opcode::kScaledDot, WorkRule::kContraction},
+                                             {Opcode::kFft, WorkRule::kTransform},
+                                             {Opcode::kSort, WorkRule::kOrder},
+                                             {Opcode::kTopK, WorkRule::kOrder},
+                                             {Opcode::kCholesky, WorkRule::kSolution},
+                                             {Opcode::kTriangularSolve, WorkRule::kSolution}};
+constexpr auto kWorkRules = MakeOpcodeTable<WorkRule>(
+    kWorkRows, {.elementwise = WorkRule::kElements, .other = WorkRule::kElements, .unknown = WorkRule::kElements});
 
 double ElementsOf(Shape shape) {
   double count = 0;
@@ -104,29 +116,38 @@ double WorkOf(Instruction i) {
   double each = 1;  // per element of the result
   const WindowView window = WindowView::Of(i);
   for (int64_t d = 0; window.ok() && d < window.rank(); ++d) each *= static_cast<double>(window[d].size);
-  if (i.opcode() == Opcode::kConvolution) {
-    each *= i.operand(1).shape().IsArray() ? ElementsOf(i.operand(1).shape()) : 1;
-  } else if (HasTrait(i.opcode(), kContracts)) {
-    for (int64_t d : DotDims::Of(i).lhs_contracting) each *= static_cast<double>(i.operand(0).shape().dim(d));
-  } else if (i.opcode() == Opcode::kFft) {
-    for (int64_t n : i.list_attr(Attr::kFftLength)) each += static_cast<double>(n);
-  } else if (i.opcode() == Opcode::kSort || i.opcode() == Opcode::kTopK) {
-    each *= 16;
-  } else if (i.opcode() == Opcode::kCholesky || i.opcode() == Opcode::kTriangularSolve) {
-    each *= static_cast<double>(i.operand(0).shape().dim(i.operand(0).shape().rank() - 1));
+  switch (kWorkRules[static_cast<size_t>(i.opcode())]) {
+    case WorkRule::kElements:
+      break;
+    case WorkRule::kConvolution:
+      each *= i.operand(1).shape().IsArray() ? ElementsOf(i.operand(1).shape()) : 1;
+      break;
+    case WorkRule::kContraction:
+      for (int64_t d : DotDims::Of(i).lhs_contracting) each *= static_cast<double>(i.operand(0).shape().dim(d));
+      break;
+    case WorkRule::kTransform:
+      for (int64_t n : i.list_attr(Attr::kFftLength)) each += static_cast<double>(n);
+      break;
+    case WorkRule::kOrder:
+      each *= 16;
+      break;
+    case WorkRule::kSolution:
+      each *= static_cast<double>(i.operand(0).shape().dim(i.operand(0).shape().rank() - 1));
+      break;
   }
   const double call = i.computation_attr(Attr::kToApply).valid() ? 20 : 1;
   return (work + ElementsOf(i.shape()) * each) * call;
 }
 
-InstructionRunner::InstructionRunner(const Module& module, EngineKind engine, const EvaluatorOptions& options)
-    : module_(module), engine_(engine), options_(options), computations_(module.computation_id_bound()) {
+InstructionRunner::InstructionRunner(const Module& module, EngineKind engine, const EvaluatorOptions& options,
+                                     bool alone)
+    : module_(module), engine_(engine), alone_(alone), options_(options), computations_(module.computation_id_bound()) {
   options_.num_replicas = options_.num_partitions = 1;
   options_.observer = nullptr;
   options_.observation = {};
   options_.progress = nullptr;
   options_.host_io = nullptr;
-  if (engine == EngineKind::kReference) {
+  if (RowOf(engine).defines_values) {
     DiagnosticSink sink;
     plain_ = reference::Evaluator::Prepare(module, options_, &sink);
   }
@@ -155,11 +176,15 @@ Runnable InstructionRunner::ClassifyInPart(Instruction i) const {
   return runnable;
 }
 
+std::unique_ptr<Engine> InstructionRunner::PrepareModule(const Module& module, DiagnosticSink* sink) const {
+  return (alone_ ? PrepareAlone : PrepareEngine)(engine_, module, options_, sink);
+}
+
 absl::StatusOr<InstructionRunner::Prepared> InstructionRunner::Prepare(Instruction instruction) const {
   Prepared prepared;
   prepared.part = std::make_unique<query::Part>(query::ExtractPart(instruction, [](Instruction) { return true; }));
   DiagnosticSink sink;
-  prepared.engine = PrepareEngine(engine_, prepared.part->module, options_, &sink);
+  prepared.engine = PrepareModule(prepared.part->module, &sink);
   if (prepared.engine == nullptr) return FailureOf(sink);
   for (const Instruction input : prepared.part->inputs) {
     size_t first = 0;
@@ -206,7 +231,7 @@ absl::StatusOr<std::vector<Literal>> InstructionRunner::RunPart(const query::Par
   DiagnosticSink sink;
   std::unique_ptr<Engine> once;
   std::unique_ptr<Engine>& prepared = engine != nullptr ? *engine : once;
-  if (prepared == nullptr) prepared = PrepareEngine(engine_, part.module, options_, &sink);
+  if (prepared == nullptr) prepared = PrepareModule(part.module, &sink);
   if (prepared == nullptr) return FailureOf(sink);
   std::optional<std::vector<Literal>> results = prepared->Run(inputs, &sink);
   if (!results) return FailureOf(sink);

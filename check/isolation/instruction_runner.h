@@ -42,8 +42,10 @@ double WorkOf(Instruction instruction);
 // One run at a time. The module must outlive it unchanged.
 class InstructionRunner {
  public:
-  // The options apply to each run of an instruction; it is observed by nobody, and runs on one device.
-  InstructionRunner(const Module& module, EngineKind engine, const EvaluatorOptions& options);
+  // The options apply to each run of an instruction; it is observed by nobody, and runs on one device. In engines with
+  // a form of code for single instructions (EngineRow::prepare_alone) it has that if `alone`, and is otherwise prepared
+  // as the small program that it is.
+  InstructionRunner(const Module& module, EngineKind engine, const EvaluatorOptions& options, bool alone = false);
 
   // Classifies an instruction. A loop, call or conditional is kNothing.
   Runnable Classify(Instruction instruction) const;
@@ -65,12 +67,14 @@ class InstructionRunner {
     std::vector<size_t> leaves;  // of the inputs: leaf of the operands, by leaf of the parameters
   };
   absl::StatusOr<Prepared> Prepare(Instruction instruction) const;
+  std::unique_ptr<Engine> PrepareModule(const Module& module, DiagnosticSink* sink) const;
 
   const Module& module_;
   const EngineKind engine_;
+  const bool alone_;
   EvaluatorOptions options_;
-  std::vector<Runnable> computations_;  // by ComputationId: kYes if all of it can run
-  std::unique_ptr<reference::Evaluator> plain_;
+  std::vector<Runnable> computations_;                // by ComputationId: kYes if all of it can run
+  std::unique_ptr<reference::Evaluator> plain_;       // if the engine defines the values
   absl::flat_hash_map<uint32_t, Prepared> prepared_;  // by instruction id
 };
 

@@ -186,9 +186,9 @@ bool IsolationBudget::Admits(const Module& part) {
 
 namespace {
 
-// Of the engine that runs the instructions one by one.
-EvaluatorOptions OtherOptions(EngineKind engine, const EvaluatorOptions& options) {
-  return engine == EngineKind::kFast ? WithSingleLoops(options) : options;
+// The engine that runs the instructions one by one.
+EngineKind OtherEngine(EngineKind engine) {
+  return EngineIsolation::ObservedEngine(engine) == engine ? RowOf(engine).compared_with : engine;
 }
 
 }  // namespace
@@ -197,7 +197,7 @@ EngineIsolation::EngineIsolation(const Module& module, EngineKind engine, const 
     : module_(module),
       engine_(engine),
       options_(options),
-      runner_(module, RowOf(engine).compared_with, OtherOptions(engine, options.run)),
+      runner_(module, OtherEngine(engine), options.run, /*alone=*/true),
       fast_tolerance_(module, options.run),
       tally_(module),
       budget_(options),
@@ -255,10 +255,10 @@ absl::Status EngineIsolation::OnValue(InstructionId id, absl::Span<const std::by
     tally_.Fail(at, execution, std::string(other.status().message()));
     return absl::OkStatus();
   }
-  const bool held = engine_ == EngineKind::kExact;  // the observed values are held to the others
+  const bool held = ObservedEngine(engine_) == HeldEngine(engine_);  // the observed values are held to the others
   tally_.Compare(at, execution, held ? observed : *other, held ? *other : observed, [&](const Literal& expected) {
     if (options_.tolerance) return options_.tolerance->Of(expected.shape().element_type());
-    if (engine_ == EngineKind::kFast) return fast_tolerance_.Of(at, given, expected);
+    if (RowOf(engine_).generates_code) return fast_tolerance_.Of(at, given, expected);
     return EngineTolerance(at, given, expected);
   });
   return absl::OkStatus();

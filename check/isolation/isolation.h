@@ -123,18 +123,22 @@ class IsolationBudget {
   absl::flat_hash_set<std::pair<uint64_t, uint64_t>> seen_;  // fingerprints
 };
 
-// Observes a run of one engine and runs each instruction on its operands in another one. Holds the values of one
-// instruction at a time. In the result `actual` is of the engine that is held to the other: of fast and exact, or exact
-// and reference, the first.
+// Observes a run of one engine and runs each instruction on its operands in another one: those of a row of the table
+// and of EngineRow::compared_with. Holds the values of one instruction at a time. In the result `actual` is of the
+// engine that is held to the other, HeldEngine.
 class EngineIsolation : public ExecutionObserver {
  public:
-  // `engine` is the one that is asked about: the exact one and the reference are compared with each other, the fast one
-  // with the exact one.
+  // `engine` is the one that is asked about.
   EngineIsolation(const Module& module, EngineKind engine, const IsolationOptions& options);
 
-  // The engine of the observed run.
+  // The engine of the observed run: the one that is asked about, unless it has other code for single instructions.
   static EngineKind ObservedEngine(EngineKind engine) {
-    return engine == EngineKind::kFast ? EngineKind::kExact : engine;
+    return RowOf(engine).prepare_alone != nullptr ? RowOf(engine).compared_with : engine;
+  }
+  // The engine that is held to the one that it is compared with. Of one that defines the values, and the engine that it
+  // is compared with, the second, whichever was asked about.
+  static EngineKind HeldEngine(EngineKind engine) {
+    return RowOf(engine).defines_values ? RowOf(engine).compared_with : engine;
   }
 
   // What to observe.

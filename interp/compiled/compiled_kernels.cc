@@ -4,15 +4,38 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "interp/compiled/code/engine_modules.h"
-#include "interp/compiled/convolutions/convolution_step.h"
-#include "interp/compiled/loops/loop_step.h"
-#include "interp/compiled/products/product_step.h"
-#include "interp/compiled/windows/window_step.h"
+#include "interp/compiled/convolutions/convolution_thunk.h"
+#include "interp/compiled/loops/loop_thunk.h"
+#include "interp/compiled/products/product_thunk.h"
+#include "interp/compiled/windows/window_thunk.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/exact/builder/program_builder.h"
 
 namespace hlokit::interp::compiled {
+namespace {
+
+// What prepares an instruction by itself.
+struct Preparation {
+  Opcode opcode;
+  KernelChoice::Kind kind;
+  PrepareResult (*prepare)(CompiledComputationBuilder& builder, PackedWeights* weights, int64_t min_window_elements);
+};
+constexpr Preparation kPreparations[] = {
+    {Opcode::kDot, KernelChoice::Kind::kProduct,
+     [](CompiledComputationBuilder& b, PackedWeights* weights, int64_t) { return PrepareProduct(b, weights); }},
+    {Opcode::kConvolution, KernelChoice::Kind::kConvolution,
+     [](CompiledComputationBuilder& b, PackedWeights* weights, int64_t) {
+       return PrepareConvolutionThunk(b, weights);
+     }},
+    {Opcode::kReduceWindow, KernelChoice::Kind::kWindow,
+     [](CompiledComputationBuilder& b, PackedWeights*, int64_t min) { return PreparePool(b, min); }},
+    {Opcode::kSelectAndScatter, KernelChoice::Kind::kWindow,
+     [](CompiledComputationBuilder& b, PackedWeights*, int64_t min) { return PrepareSelectAndScatterThunk(b, min); }},
+};
+
+}  // namespace
 
 CompiledKernels::CompiledKernels(ObservationRequest observation, const GroupOptions& groups)
     : observation_(std::move(observation)), group_options_(groups) {}
@@ -66,24 +89,15 @@ bool CompiledKernels::PrepareGroup(CompiledComputationBuilder& builder, const In
 bool CompiledKernels::Prepare(CompiledComputationBuilder& builder) {
   KernelChoice choice;
   choice.instruction = builder.instruction().id();
-  PrepareResult result = PrepareResult::Unsupported();
-  KernelChoice::Kind kind = KernelChoice::Kind::kExact;
-  const Opcode opcode = builder.instruction().opcode();
-  if (opcode == Opcode::kDot) {
-    result = PrepareProduct(builder, &packed_weights_);
-    kind = KernelChoice::Kind::kProduct;
-  } else if (opcode == Opcode::kConvolution) {
-    result = PrepareConvolutionStep(builder, &packed_weights_);
-    kind = KernelChoice::Kind::kConvolution;
-  } else if (opcode == Opcode::kReduceWindow || opcode == Opcode::kSelectAndScatter) {
-    result = opcode == Opcode::kReduceWindow ? PreparePool(builder, group_options_.min_window_elements)
-                                             : PrepareSelectAndScatterStep(builder, group_options_.min_window_elements);
-    kind = KernelChoice::Kind::kWindow;
-  }
+  const auto* const row =
+      absl::c_find_if(kPreparations, [&](const Preparation& p) { return p.opcode == builder.instruction().opcode(); });
+  const bool is_exact = row == std::end(kPreparations);
+  const PrepareResult result = is_exact ? PrepareResult::Unsupported()
+                                        : row->prepare(builder, &packed_weights_, group_options_.min_window_elements);
   if (result.unsupported()) {
     choice.reason = result.reason();
   } else {
-    choice.kind = kind;
+    choice.kind = row->kind;
   }
   choices_.push_back(std::move(choice));
   return !result.unsupported();

@@ -2,9 +2,8 @@
 // The kernels of the fast engine: an exact program in which products and convolutions are primitives of oneDNN, and
 // elementwise instructions one generated loop where they belong together. What has neither keeps its exact kernel.
 //
-//   EvaluatorOptions options;
-//   options.kernels = std::make_shared<compiled::CompiledKernels>(options.observation);
-//   std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(module, options, &sink);
+//   auto kernels = std::make_shared<compiled::CompiledKernels>(options.observation);
+//   std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(module, options, &sink, kernels);
 #ifndef HLOKIT_INTERP_COMPILED_COMPILED_KERNELS_H_
 #define HLOKIT_INTERP_COMPILED_COMPILED_KERNELS_H_
 
@@ -15,7 +14,7 @@
 
 #include "interp/compiled/code/code_cache.h"
 #include "interp/compiled/loops/group_planner.h"
-#include "interp/compiled/products/library_step.h"
+#include "interp/compiled/products/library_thunk.h"
 #include "interp/compiled/programs/loop_program.h"
 #include "interp/exact/builder/kernel_provider.h"
 #include "interp/interface/execution_observer.h"

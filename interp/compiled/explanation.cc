@@ -32,7 +32,7 @@ std::string_view KindText(KernelChoice::Kind kind) {
   return "";
 }
 
-// Returns why an instruction has an exact kernel that no step declined.
+// Returns why an instruction has an exact kernel that no thunk declined.
 std::string_view WhyExact(Instruction instruction) {
   bool is_complex = false, is_packed = false;
   int64_t elements = 0;

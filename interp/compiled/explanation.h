@@ -23,7 +23,7 @@ std::string Explain(const Module& module, const CompiledKernels& kernels, const 
 // Returns the instructions of each loop, by the id of the last one.
 std::map<uint32_t, std::vector<InstructionId>> LoopMembers(const CompiledKernels& kernels);
 
-// Returns what runs each instruction, by id, "loop of 3" for the last one of a loop; empty if it has no step.
+// Returns what runs each instruction, by id, "loop of 3" for the last one of a loop; empty if it has no thunk.
 std::vector<std::string> KernelTexts(const Module& module, const CompiledKernels& kernels);
 
 // The stages of a loop: its instructions, its program, LLVM code as written and after LLVM's passes, and assembly. The

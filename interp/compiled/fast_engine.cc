@@ -36,13 +36,14 @@ class FastEngine : public Engine, public CodeInspection {
     return evaluator_->PlanText([&](InstructionId id) { return texts[id.value]; });
   }
   size_t loops() const override { return kernels_->loops().size(); }
-  std::vector<Stage> StagesOfLoop(size_t loop) const override {
+  absl::Span<const std::string_view> stage_extensions() const override {
+    static constexpr std::string_view kExtensions[] = {".hlo", ".loop", ".ll", ".opt.ll", ".s"};
+    return kExtensions;
+  }
+  std::vector<std::string> StagesOfLoop(size_t loop) const override {
     LoopTexts texts = TextsOf(module_, *kernels_, kernels_->loops()[loop]);
-    return {{".hlo", std::move(texts.hlo)},
-            {".loop", std::move(texts.program)},
-            {".ll", std::move(texts.ir)},
-            {".opt.ll", std::move(texts.optimized_ir)},
-            {".s", std::move(texts.assembly)}};
+    return {std::move(texts.hlo), std::move(texts.program), std::move(texts.ir), std::move(texts.optimized_ir),
+            std::move(texts.assembly)};
   }
   std::map<uint32_t, std::vector<InstructionId>> LoopMembers() const override {
     return compiled::LoopMembers(*kernels_);
@@ -80,11 +81,15 @@ std::unique_ptr<Engine> PrepareFastEngine(const Module& module, const EvaluatorO
                   "(install both modules with the program; to build them: tools/install-deps engine)");
   }
   auto kernels = std::make_shared<CompiledKernels>(options.observation);
-  EvaluatorOptions fast = options;
-  fast.kernels = kernels;
-  std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(module, fast, sink);
+  std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(module, options, sink, kernels);
   if (evaluator == nullptr) return nullptr;
   return std::make_unique<FastEngine>(module, std::move(kernels), std::move(evaluator));
+}
+
+std::unique_ptr<Engine> PrepareSingleLoops(const Module& module, const EvaluatorOptions& options,
+                                           DiagnosticSink* sink) {
+  return Evaluator::Prepare(module, options, sink,
+                            std::make_shared<CompiledKernels>(ObservationRequest(), GroupOptions::OfAnySize(1)));
 }
 
 std::string PassesForFastEngine(const Module& module, MixedPrecisionMode mode) {

@@ -136,20 +136,26 @@ std::optional<int64_t> ConcatDimension(const std::vector<Shape>& parts, Shape wh
   return std::nullopt;
 }
 
+// Returns the start of an asynchronous operation, or another value as it is.
+Instruction StartOf(Instruction value) {
+  while (HasTrait(value.opcode(), kGenericAsync) && !HasTrait(value.opcode(), kStartsAsync)) value = value.operand(0);
+  return value;
+}
+
 // Returns the slice that is the value, or that an asynchronous operation makes of its operand; invalid if there is
 // none.
 Instruction SliceOf(Instruction value) {
-  while (value.opcode() == Opcode::kAsyncDone || value.opcode() == Opcode::kAsyncUpdate) value = value.operand(0);
-  if (value.opcode() == Opcode::kSlice) return value;
-  if (value.opcode() != Opcode::kAsyncStart) return {};
-  const Computation wrapped = value.computation_attr(Attr::kCalls);
-  return wrapped.valid() && wrapped.root().valid() && wrapped.root().opcode() == Opcode::kSlice ? wrapped.root()
-                                                                                                : Instruction();
+  value = StartOf(value);
+  if (HasTrait(value.opcode(), kGenericAsync)) {
+    const Computation wrapped = value.computation_attr(Attr::kCalls);
+    value = wrapped.valid() ? wrapped.root() : Instruction();
+  }
+  return value.valid() && value.opcode() == Opcode::kSlice ? value : Instruction();
 }
 
 // Returns the array of which a slice, found by SliceOf, is part.
 Instruction SlicedArray(Instruction value) {
-  while (value.opcode() == Opcode::kAsyncDone || value.opcode() == Opcode::kAsyncUpdate) value = value.operand(0);
+  value = StartOf(value);
   return value.operand_count() > 0 ? value.operand(0) : Instruction();
 }
 

@@ -8,7 +8,6 @@
 
 #include "interp/dynamic/original_observer.h"
 #include "interp/dynamic/sized_program.h"
-#include "ir/core/str_cat.h"
 
 namespace hlokit::interp {
 namespace {
@@ -28,13 +27,7 @@ class SizedEngine : public Engine {
   using Engine::RunPointers;
   std::optional<std::vector<Literal>> RunPointers(absl::Span<const Literal* const> arguments, DiagnosticSink* sink,
                                                   DonatedArguments* donation) override {
-    const size_t each = argument_shapes().size(), devices = static_cast<size_t>(engine_->devices().count);
-    if (arguments.size() != each * devices) {
-      sink->Error(
-          DiagnosticKind::kEvaluation, {},
-          StrCat("expected ", each, " arguments (leaves) for each of ", devices, " devices, found ", arguments.size()));
-      return std::nullopt;
-    }
+    if (!CheckArgumentCount(arguments, sink)) return std::nullopt;
     const absl::StatusOr<std::vector<Literal>> sized = program_->Arguments(arguments, max_bytes_);
     if (!sized.ok()) {
       sink->Error(DiagnosticKind::kEvaluation, {}, std::string(sized.status().message()));

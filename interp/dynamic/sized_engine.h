@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "absl/functional/function_ref.h"
 #include "interp/interface/engine.h"
 #include "interp/interface/evaluator_options.h"
 #include "ir/core/diagnostic.h"
@@ -12,8 +13,8 @@
 
 namespace hlokit::interp {
 
-using PrepareFunction = std::unique_ptr<Engine> (*)(const Module& module, const EvaluatorOptions& options,
-                                                    DiagnosticSink* sink);
+using PrepareFunction = absl::FunctionRef<std::unique_ptr<Engine>(const Module& module, const EvaluatorOptions& options,
+                                                                  DiagnosticSink* sink)>;
 
 // Prepares a module by `prepare`, or, if it has dynamic dimensions, the static program in its place (sized_program.h),
 // whose run observers see as that of the module. Returns null after an error.

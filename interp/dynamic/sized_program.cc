@@ -10,6 +10,7 @@
 #include "absl/strings/cord.h"
 #include "interp/dynamic/explicit_sizes.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/name_range.h"
 #include "ir/types/sized_shape.h"
 #include "passes/simplify/dce.h"
 #include "passes/simplify/dynamic/dynamic_padder.h"
@@ -43,9 +44,7 @@ void ReportUnsupported(const Module& module, const absl::Status& status, Diagnos
     uint32_t id = 0;
     std::from_chars(text.data(), text.data() + text.size(), id);
     if (id < module.instruction_id_bound() && module.record(InstructionId(id)).parent.valid()) {
-      const Instruction at = module.instruction(InstructionId(id));
-      const uint32_t offset = at.record().source_offset;
-      if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(at.name().size())};
+      range = NameRange(module.instruction(InstructionId(id)));
     }
   }
   sink->Error(DiagnosticKind::kUnsupported, range,

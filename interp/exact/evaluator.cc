@@ -11,13 +11,14 @@
 #include "interp/exact/builder/program_text.h"
 #include "interp/exact/devices/device_scheduler.h"
 #include "interp/exact/devices/process_groups.h"
-#include "interp/exact/machine/current_step.h"
+#include "interp/exact/machine/current_instruction.h"
 #include "interp/exact/machine/run_context.h"
 #include "interp/processes/world.h"
 #include "interp/processor/thread_pool.h"
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/dynamic_shapes.h"
+#include "ir/graph/name_range.h"
 #include "ir/types/element_memory.h"
 
 namespace hlokit::interp {
@@ -35,14 +36,9 @@ std::string LoopsToString(const Module& module, absl::Span<const RunContext::Loo
 
 void ReportAt(const Module& module, const RunContext& context, std::string message, DiagnosticSink* sink) {
   const InstructionId id = context.error_instruction;
-  SourceRange range;
-  if (id.valid()) {
-    const Instruction at = module.instruction(id);
-    const uint32_t offset = at.record().source_offset;
-    if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(at.name().size())};
-    message = StrCat(at.name(), ": ", message);
-  }
-  sink->Error(context.error_kind(), range, std::move(message), LoopsToString(module, context.error_loops));
+  const Instruction at = id.valid() ? module.instruction(id) : Instruction();
+  if (at.valid()) message = StrCat(at.name(), ": ", message);
+  sink->Error(context.error_kind(), NameRange(at), std::move(message), LoopsToString(module, context.error_loops));
 }
 
 }  // namespace
@@ -50,51 +46,32 @@ void ReportAt(const Module& module, const RunContext& context, std::string messa
 struct Evaluator::State {
   const Module* module;
   EvaluatorOptions options;
+  std::shared_ptr<KernelProvider> kernels;  // may be null
   std::unique_ptr<PreparedProgram> program;
   ThreadPool threads;
   ProcessGroups groups;
   BufferPool kept{0};  // memory between runs
 
-  State(const Module* m, const EvaluatorOptions& o) : module(m), options(o), threads(o.num_threads) {}
+  State(const Module* m, const EvaluatorOptions& o, std::shared_ptr<KernelProvider> k)
+      : module(m), options(o), kernels(std::move(k)), threads(o.num_threads) {}
 };
 
 Evaluator::Evaluator() = default;
 Evaluator::~Evaluator() = default;
 
 std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const EvaluatorOptions& options,
-                                              DiagnosticSink* sink) {
+                                              DiagnosticSink* sink, std::shared_ptr<KernelProvider> provider) {
   auto evaluator = std::unique_ptr<Evaluator>(new Evaluator());
-  evaluator->state_ = std::make_unique<State>(&module, options);
-  PrepareOptions prepare;
-  prepare.fill_elided = options.fill_elided;
-  prepare.seed = options.seed;
-  prepare.limits = options.limits;
-  prepare.custom_calls = options.custom_calls;
-  prepare.observation = options.observation;
-  prepare.mixed_precision = options.mixed_precision;
-  prepare.kernels = options.kernels.get();
+  evaluator->state_ = std::make_unique<State>(&module, options, std::move(provider));
+  if (!CheckProgram(module, options, sink)) return nullptr;
+  KernelProvider* const kernels = evaluator->state_->kernels.get();
+  PrepareOptions prepare{options, kernels};
   prepare.num_threads = evaluator->state_->threads.threads();
-  prepare.num_replicas = options.num_replicas;
-  prepare.num_partitions = options.num_partitions;
-  prepare.among_processes = options.world != nullptr;
-  prepare.collective_numbers = options.collective_numbers;
-  if (options.num_replicas < 1 || options.num_partitions < 1 || options.num_replicas > EvaluatorOptions::kMaxDevices ||
-      options.num_partitions > EvaluatorOptions::kMaxDevices / options.num_replicas) {
-    sink->Error(DiagnosticKind::kUnsupported, {},
-                StrCat("cannot run ", options.num_replicas, " replicas of ", options.num_partitions,
-                       " partitions; up to ", EvaluatorOptions::kMaxDevices, " devices"));
-    return nullptr;
-  }
   const Computation entry = module.entry();
-  if (!entry.valid()) {
-    sink->Error(DiagnosticKind::kUnsupported, {}, "the module has no entry computation");
-    return nullptr;
-  }
   if (HasDynamicShapes(module)) {
     sink->Error(DiagnosticKind::kUnsupported, {}, "a program with dynamic dimensions runs by PrepareEngine");
     return nullptr;
   }
-  KernelProvider* const kernels = prepare.kernels;
   bool is_complete = false;
   while (!is_complete) {
     evaluator->state_->program = std::make_unique<PreparedProgram>();
@@ -116,32 +93,25 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
 
 // Reports an error if every run takes more than the limit.
 bool Evaluator::CheckMemory(DiagnosticSink* sink) const {
-  const MemoryPlan& plan = state_->program->entry->memory;
+  const MemoryUsage& memory = state_->program->entry->memory;
   const int64_t limit = state_->options.limits.max_bytes;
   int64_t arguments = 0;
   for (const Shape shape : argument_shapes_) {
     if (shape.IsArray()) arguments = SaturatingAdd(arguments, std::max<int64_t>(LiteralBytes(shape), 0));
   }
   // The arguments alone are checked where they are made.
-  if (arguments > limit || plan.required_bytes <= limit - arguments) return true;
-  SourceRange range;
-  std::string name;
-  if (plan.at.valid()) {
-    const Instruction at = state_->module->instruction(plan.at);
-    if (at.record().source_offset != InstructionRecord::kNoSourceOffset) {
-      range = {at.record().source_offset, static_cast<uint32_t>(at.name().size())};
-    }
-    name = StrCat(at.name(), ": ");
-  }
-  sink->Error(DiagnosticKind::kTooLarge, range,
-              StrCat(name, "values of ", plan.required_bytes, " bytes are live here, beside arguments of ", arguments,
-                     " bytes; the limit is ", limit, " bytes (--max-bytes)"));
+  if (arguments > limit || memory.required_bytes <= limit - arguments) return true;
+  const Instruction at = memory.at.valid() ? state_->module->instruction(memory.at) : Instruction();
+  sink->Error(DiagnosticKind::kTooLarge, NameRange(at),
+              StrCat(at.valid() ? StrCat(at.name(), ": ") : "", "values of ", memory.required_bytes,
+                     " bytes are live here, beside arguments of ", arguments, " bytes; the limit is ", limit,
+                     " bytes (--max-bytes)"));
   return false;
 }
 
 PlannedMemory Evaluator::planned_memory() const {
-  const MemoryPlan& plan = state_->program->entry->memory;
-  return {plan.live_bytes, plan.planned_bytes};
+  const MemoryUsage& memory = state_->program->entry->memory;
+  return {memory.live_bytes, memory.planned_bytes};
 }
 
 DeviceRange Evaluator::devices() const {
@@ -222,36 +192,22 @@ std::vector<Literal> Evaluator::TakeResults(DeviceScheduler& set, DonatedArgumen
     }
   }
   // Programs with compiled kernels are run often: their results get memory of earlier ones.
-  if (state_->options.kernels != nullptr) ReserveElements(placed_bytes);
+  if (state_->kernels != nullptr) ReserveElements(placed_bytes);
   return results;
 }
 
 std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Literal* const> arguments,
                                                            DiagnosticSink* sink, DonatedArguments* donation) {
   State& state = *state_;
-  const size_t each = argument_shapes_.size();
-  const size_t devices = static_cast<size_t>(this->devices().count);
-  if (arguments.size() != each * devices) {
-    sink->Error(
-        DiagnosticKind::kEvaluation, {},
-        StrCat("expected ", each, " arguments (leaves) for each of ", devices, " devices, found ", arguments.size()));
-    return std::nullopt;
-  }
+  if (!CheckArguments(arguments, sink)) return std::nullopt;
   int64_t argument_bytes = 0;
   for (const Literal* argument : arguments) argument_bytes += static_cast<int64_t>(argument->size_bytes());
   RunContext context(state.options.limits, argument_bytes, &state.threads, state.options.cancel);
   // Programs with compiled kernels are run often: their memory stays.
-  if (state.options.kernels != nullptr) context.pool.TakeFreeBlocks(&state.kept);
+  if (state.kernels != nullptr) context.pool.TakeFreeBlocks(&state.kept);
   std::vector<SlotValue> values;
   static std::byte no_bytes[16];
   for (size_t i = 0; i < arguments.size(); ++i) {
-    if (!SameShape(arguments[i]->shape(), argument_shapes_[i % each], /*ignore_layout=*/true)) {
-      for (const SlotValue& value : values) context.pool.Release(value.owner);
-      sink->Error(DiagnosticKind::kEvaluation, {},
-                  StrCat("argument ", i, " has shape ", ToString(arguments[i]->shape(), false), ", expected ",
-                         ToString(argument_shapes_[i % each], false)));
-      return std::nullopt;
-    }
     // Bytes without an owner are never written. Donated bytes have one, a reference-counted block.
     SlotValue value{nullptr, const_cast<std::byte*>(arguments[i]->data())};
     if (value.data == nullptr) {
@@ -281,7 +237,7 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
                                                                [](const Literal* given) { return given != nullptr; });
     if (!is_donated) set.PlaceResults();
     const bool ran = !context.failed() && set.Run();
-    current_step.store(kNoStep, std::memory_order_relaxed);
+    current_instruction.store(kNoInstruction, std::memory_order_relaxed);
     if (ran) {
       results = TakeResults(set, donation);
     } else {
@@ -292,9 +248,9 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
       ReportAt(*state.module, context, std::move(message), sink);
     }
   }
-  for (const std::unique_ptr<CompiledComputation>& routine : state.program->computations)
-    routine->DropFrames(context.pool);
-  if (state.options.kernels != nullptr) state.kept.TakeFreeBlocks(&context.pool);
+  for (const std::unique_ptr<CompiledComputation>& computation : state.program->computations)
+    computation->DropFrames(context.pool);
+  if (state.kernels != nullptr) state.kept.TakeFreeBlocks(&context.pool);
   statistics_.steps = context.steps();
   statistics_.loop_iterations = context.loop_iterations;
   statistics_.peak_bytes = context.pool.peak_bytes();

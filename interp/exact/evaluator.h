@@ -30,9 +30,10 @@ namespace hlokit::interp {
 class Evaluator : public Engine {
  public:
   // Prepares a module without dynamic dimensions. Returns null if it cannot be evaluated, or every run would take more
-  // than the limit of memory, with errors in the sink. The module should be verified.
-  static std::unique_ptr<Evaluator> Prepare(const Module& module, const EvaluatorOptions& options,
-                                            DiagnosticSink* sink);
+  // than the limit of memory, with errors in the sink. The module should be verified. `kernels`: of another engine
+  // (kernel_provider.h); null: all are exact.
+  static std::unique_ptr<Evaluator> Prepare(const Module& module, const EvaluatorOptions& options, DiagnosticSink* sink,
+                                            std::shared_ptr<KernelProvider> kernels = nullptr);
   ~Evaluator() override;
 
   const std::vector<Shape>& argument_shapes() const override { return argument_shapes_; }

@@ -29,20 +29,16 @@ struct DeviceRange {
 // What an engine that generates code made of a program, for reports.
 class CodeInspection {
  public:
-  // A form of a loop: its instructions, intermediate code, assembly. The extension is that of a file: ".ll".
-  struct Stage {
-    std::string_view extension;
-    std::string text;
-  };
-
   virtual ~CodeInspection() = default;
   // Returns a table of what runs each instruction, and why that is not generated code.
   virtual std::string Explain() const = 0;
   // Returns the steps of the program, with kernels and buffers.
   virtual std::string Plan() const = 0;
   virtual size_t loops() const = 0;
-  // Returns all forms of a loop; of every loop the same ones.
-  virtual std::vector<Stage> StagesOfLoop(size_t loop) const = 0;
+  // The forms of a loop, as extensions of files: its instructions, intermediate code, assembly (".s").
+  virtual absl::Span<const std::string_view> stage_extensions() const = 0;
+  // Returns the text of each of them.
+  virtual std::vector<std::string> StagesOfLoop(size_t loop) const = 0;
   // Returns the instructions of each loop, by the id of the last one.
   virtual std::map<uint32_t, std::vector<InstructionId>> LoopMembers() const = 0;
 };
@@ -79,6 +75,15 @@ class Engine {
   virtual const RunStatistics& statistics() const = 0;
   // Null: the engine generates no code.
   virtual const CodeInspection* code() const { return nullptr; }
+
+ protected:
+  // For Prepare: reports an error and returns false for more devices than kMaxDevices, or none, and for a module
+  // without an entry computation.
+  static bool CheckProgram(const Module& module, const EvaluatorOptions& options, DiagnosticSink* sink);
+  // For RunPointers: reports an error and returns false unless there are arguments for all devices of this process, and
+  // of the right shapes.
+  bool CheckArgumentCount(absl::Span<const Literal* const> arguments, DiagnosticSink* sink) const;
+  bool CheckArguments(absl::Span<const Literal* const> arguments, DiagnosticSink* sink) const;
 };
 
 }  // namespace hlokit::interp

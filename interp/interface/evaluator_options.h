@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -20,8 +19,7 @@
 
 namespace hlokit::interp {
 
-class KernelProvider;  // of an engine: interp/exact/builder
-class World;           // interp/processes
+class World;  // interp/processes
 
 struct EvaluatorOptions {
   // Values of constants whose text is elided ("{...}"); unset: they are errors.
@@ -34,8 +32,6 @@ struct EvaluatorOptions {
   // Must outlive the evaluator.
   const CustomCallRegistry* custom_calls = nullptr;
   MixedPrecisionMode mixed_precision = MixedPrecisionMode::kConvert;
-  // Kernels of another engine; null: all kernels are exact.
-  std::shared_ptr<KernelProvider> kernels;
   // Number of devices: each runs the program on arguments of its own and takes part in collectives. At least 1; their
   // product at most kMaxDevices.
   int64_t num_replicas = 1;

@@ -21,10 +21,7 @@ constexpr EngineRow kEngines[] = {
      .name = "exact",
      .summary = "exact rounds after each instruction",
      .prepare = Prepare<Evaluator>,
-     .passes = nullptr,
-     .framework_passes = "default",
      .compared_with = EngineKind::kReference,
-     .generates_code = false,
      .is_observable = true,
      .runs_in_processes = true,
      .is_for_frameworks = true},
@@ -32,6 +29,7 @@ constexpr EngineRow kEngines[] = {
      .name = "fast",
      .summary = "fast has compiled loops and oneDNN's products, with bounded differences",
      .prepare = compiled::PrepareFastEngine,
+     .prepare_alone = compiled::PrepareSingleLoops,
      .passes = compiled::PassesForFastEngine,
      .framework_passes = "cpu",
      .compared_with = EngineKind::kExact,
@@ -43,13 +41,8 @@ constexpr EngineRow kEngines[] = {
      .name = "reference",
      .summary = "reference is the plain evaluator, slow, that defines the values",
      .prepare = Prepare<reference::Evaluator>,
-     .passes = nullptr,
-     .framework_passes = "default",
      .compared_with = EngineKind::kExact,
-     .generates_code = false,
-     .is_observable = false,
-     .runs_in_processes = false,
-     .is_for_frameworks = false},
+     .defines_values = true},
 };
 
 constexpr bool IsInOrder() {
@@ -79,6 +72,14 @@ std::vector<std::string> EngineNames() {
   return names;
 }
 
+std::string EngineNamesWith(bool EngineRow::*property) {
+  std::string text;
+  for (const EngineRow& row : kEngines) {
+    if (row.*property) StrAppend(&text, text.empty() ? "" : " or ", row.name);
+  }
+  return text;
+}
+
 std::string UnknownEngineMessage(std::string_view name) {
   std::string text = StrCat("engine: \"", name, "\" is none of ");
   for (size_t i = 0; i < std::size(kEngines); ++i) {
@@ -89,7 +90,13 @@ std::string UnknownEngineMessage(std::string_view name) {
 
 std::unique_ptr<Engine> PrepareEngine(EngineKind kind, const Module& module, const EvaluatorOptions& options,
                                       DiagnosticSink* sink) {
-  return PrepareSized(RowOf(kind).prepare, module, options, sink);
+  return PrepareSized(*RowOf(kind).prepare, module, options, sink);
+}
+
+std::unique_ptr<Engine> PrepareAlone(EngineKind kind, const Module& module, const EvaluatorOptions& options,
+                                     DiagnosticSink* sink) {
+  const EngineRow& row = RowOf(kind);
+  return PrepareSized(row.prepare_alone != nullptr ? *row.prepare_alone : *row.prepare, module, options, sink);
 }
 
 }  // namespace hlokit::interp

@@ -31,7 +31,7 @@ bool AllocateResults(Group& group, const std::vector<Shape>& shapes) {
 // Returns the shapes that the group computes: for a start, its value after the operands.
 std::vector<Shape> ComputedShapes(const Group& group) {
   std::vector<Shape> shapes = LeafShapes(group.instruction.shape());
-  const bool starts = group.instruction.opcode() == Opcode::kAllGatherStart;
+  const bool starts = HasTrait(group.instruction.opcode(), kStartsAsync);
   if (starts)
     shapes.erase(shapes.begin(),
                  shapes.begin() + static_cast<int64_t>(std::min(group.operands[0].size(), shapes.size())));
@@ -219,7 +219,7 @@ bool IsPermute(Opcode opcode) { return SynchronousOpcode(opcode) == Opcode::kCol
 
 absl::StatusOr<std::vector<int64_t>> GroupOf(Run& run, Instruction collective, int64_t device) {
   const int64_t replicas = run.options.num_replicas, partitions = run.options.num_partitions;
-  if (collective.opcode() == Opcode::kRecvDone) return std::vector<int64_t>{device};
+  if (HasTrait(collective.opcode(), kTransfers)) return std::vector<int64_t>{device};
   absl::StatusOr<std::vector<std::vector<int64_t>>> groups =
       IsPermute(collective.opcode()) ? DeviceRows(GetCollectiveOpGroupMode(collective), replicas, partitions)
                                      : GetParticipatingDevicesGroups(collective, replicas, partitions);

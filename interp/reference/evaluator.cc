@@ -10,6 +10,7 @@
 #include "interp/reference/virtual_machine.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/dynamic_shapes.h"
+#include "ir/graph/name_range.h"
 
 namespace hlokit::reference {
 namespace {
@@ -113,8 +114,8 @@ class Devices {
                 waits ? machine(other).waiting_for().name() : "");
     }
     if (named > kMaxNamed) StrAppend(&missing, "; and ", named - kMaxNamed, " more");
-    run_.Fail(at.opcode() == Opcode::kRecvDone ? std::string("waits for a message, which nobody sends")
-                                               : StrCat("waits for devices that do not come: ", missing));
+    run_.Fail(HasTrait(at.opcode(), kTransfers) ? std::string("waits for a message, which nobody sends")
+                                                : StrCat("waits for devices that do not come: ", missing));
   }
 
   Run& run_;
@@ -127,15 +128,10 @@ void ReportError(const Module& module, const Run& run, DiagnosticSink* sink) {
   if (run.options.num_replicas * run.options.num_partitions > 1) {
     message = StrCat(run.DeviceName(run.DeviceNumber()), ": ", message);
   }
-  SourceRange range;
-  if (run.error_instruction.valid()) {
-    const Instruction at = module.instruction(run.error_instruction);
-    const uint32_t offset = at.record().source_offset;
-    if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(at.name().size())};
-    message = StrCat(at.name(), ": ", message);
-  }
+  const Instruction at = run.error_instruction.valid() ? module.instruction(run.error_instruction) : Instruction();
+  if (at.valid()) message = StrCat(at.name(), ": ", message);
   for (const std::string& loop : run.error_loops) StrAppend(&loops, loops.empty() ? "" : ", ", loop);
-  sink->Error(DiagnosticKind::kEvaluation, range, std::move(message), std::move(loops));
+  sink->Error(DiagnosticKind::kEvaluation, NameRange(at), std::move(message), std::move(loops));
 }
 
 }  // namespace
@@ -145,18 +141,7 @@ Evaluator::~Evaluator() = default;
 
 std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const interp::EvaluatorOptions& options,
                                               DiagnosticSink* sink) {
-  constexpr int64_t kMaxDevices = interp::EvaluatorOptions::kMaxDevices;
-  if (options.num_replicas < 1 || options.num_partitions < 1 || options.num_replicas > kMaxDevices ||
-      options.num_partitions > kMaxDevices / options.num_replicas) {
-    sink->Error(DiagnosticKind::kUnsupported, {},
-                StrCat("cannot run ", options.num_replicas, " replicas of ", options.num_partitions,
-                       " partitions; up to ", kMaxDevices, " devices"));
-    return nullptr;
-  }
-  if (!module.entry().valid()) {
-    sink->Error(DiagnosticKind::kUnsupported, {}, "the module has no entry computation");
-    return nullptr;
-  }
+  if (!CheckProgram(module, options, sink)) return nullptr;
   auto evaluator = std::unique_ptr<Evaluator>(new Evaluator());
   evaluator->options_ = options;
   evaluator->program_ = std::make_unique<PreparedProgram>();
@@ -179,23 +164,11 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
 std::optional<std::vector<Literal>> Evaluator::RunDevices(absl::Span<const Literal* const> arguments,
                                                           DiagnosticSink* sink) {
   const size_t each = argument_shapes_.size(), devices = static_cast<size_t>(num_devices());
-  if (arguments.size() != each * devices) {
-    sink->Error(DiagnosticKind::kEvaluation, {},
-                StrCat("the program takes ", each, " arguments (leaves) for each of ", devices, " devices, ",
-                       arguments.size(), " are given"));
-    return std::nullopt;
-  }
   if (HasDynamicShapes(*program_->module)) {
     sink->Error(DiagnosticKind::kUnsupported, {}, "a program with dynamic dimensions runs by PrepareEngine");
     return std::nullopt;
   }
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (SameShape(arguments[i]->shape(), argument_shapes_[i % each], /*ignore_layout=*/true)) continue;
-    sink->Error(DiagnosticKind::kEvaluation, {},
-                StrCat("argument ", i, " has shape ", ToString(arguments[i]->shape(), false), ", expected ",
-                       ToString(argument_shapes_[i % each], false)));
-    return std::nullopt;
-  }
+  if (!CheckArguments(arguments, sink)) return std::nullopt;
   reference::Run run(program_.get(), options_, sink);
   for (const Literal* argument : arguments) run.memory.max -= static_cast<int64_t>(argument->size_bytes());
   std::optional<std::vector<Literal>> results;
@@ -221,9 +194,8 @@ std::optional<std::vector<Literal>> Evaluator::RunDevices(absl::Span<const Liter
 bool Evaluator::CanEvaluateOne(Instruction instruction) {
   const Opcode opcode = instruction.opcode();
   const Evaluate* evaluate = EvaluateOf(opcode);
-  return evaluate != nullptr && opcode != Opcode::kParameter && opcode != Opcode::kConstant &&
-         opcode != Opcode::kCustomCall && opcode != Opcode::kRng && opcode != Opcode::kGetDimensionSize &&
-         !HasTrait(opcode, kSideEffect) &&
+  return evaluate != nullptr && !HasTrait(opcode, kLeaf) && !HasTrait(opcode, kImpure) &&
+         !HasTrait(opcode, kSideEffect) && opcode != Opcode::kGetDimensionSize &&
          (evaluate->kind == Evaluate::Kind::kFill || evaluate->kind == Evaluate::Kind::kReturn);
 }
 

@@ -19,9 +19,10 @@ PlainFunction PlainFunctionOf(Computation function) {
   const bool sum = root.opcode() == Opcode::kAdd;
   if (function.parameter_count() != 2 || (!sum && root.opcode() != Opcode::kMultiply)) return PlainFunction::kNone;
   if (!IsFloat(root.shape().element_type())) return PlainFunction::kNone;
-  const Instruction a = root.operand(0), b = root.operand(1);
-  if (a.opcode() != Opcode::kParameter || b.opcode() != Opcode::kParameter || a == b) return PlainFunction::kNone;
-  if (a.shape() != root.shape() || b.shape() != root.shape()) return PlainFunction::kNone;
+  const Instruction first = function.parameter(0), second = function.parameter(1);
+  const bool in_order = root.operand(0) == first && root.operand(1) == second;
+  if (!in_order && (root.operand(0) != second || root.operand(1) != first)) return PlainFunction::kNone;
+  if (first.shape() != root.shape() || second.shape() != root.shape()) return PlainFunction::kNone;
   return sum ? PlainFunction::kSum : PlainFunction::kProduct;
 }
 

@@ -6,6 +6,7 @@
 
 #include "interp/reference/virtual_machine.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/name_range.h"
 #include "ir/graph/side_effects.h"
 #include "ir/graph/traversal.h"
 #include "ir/inference/applied_types.h"
@@ -18,10 +19,7 @@ constexpr size_t kNoPosition = ~size_t{0};
 
 // Reports an error at an instruction.
 bool Refuse(Instruction at, DiagnosticKind kind, std::string message, DiagnosticSink* sink, std::string hint = "") {
-  SourceRange range;
-  const uint32_t offset = at.record().source_offset;
-  if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(at.name().size())};
-  sink->Error(kind, range, std::move(message), std::move(hint));
+  sink->Error(kind, NameRange(at), std::move(message), std::move(hint));
   return false;
 }
 
@@ -31,7 +29,7 @@ class Preparation {
               PreparedProgram* program)
       : module_(module), options_(options), sink_(sink), program_(*program), effects_(module) {
     program_.module = &module;
-    program_.places.assign(module.instruction_id_bound(), kNoPosition);
+    program_.positions.assign(module.instruction_id_bound(), kNoPosition);
   }
 
   bool Prepare(Computation entry) {
@@ -69,7 +67,7 @@ class Preparation {
     absl::flat_hash_set<uint32_t> open;
     for (Instruction root : computation.instructions()) {
       if (!live.contains(root.id().value)) continue;
-      if (program_.places[root.id().value] != kNoPosition) continue;
+      if (program_.positions[root.id().value] != kNoPosition) continue;
       struct Visit {
         Instruction at;
         std::vector<Instruction> needed;
@@ -81,7 +79,7 @@ class Preparation {
         if (stack.back().next < stack.back().needed.size()) {
           open.insert(at.id().value);
           const Instruction next = stack.back().needed[stack.back().next++];
-          if (program_.places[next.id().value] != kNoPosition) continue;
+          if (program_.positions[next.id().value] != kNoPosition) continue;
           if (open.contains(next.id().value)) {
             return Refuse(next, DiagnosticKind::kCyclicOperands, "this instruction depends on its own result", sink_);
           }
@@ -89,7 +87,7 @@ class Preparation {
         } else {
           stack.pop_back();
           if (!Check(at)) return false;
-          program_.places[at.id().value] = schedule->order.size();
+          program_.positions[at.id().value] = schedule->order.size();
           schedule->order.push_back(at);
         }
       }
@@ -101,7 +99,7 @@ class Preparation {
       if (!used.contains(schedule->order[i].id().value)) schedule->last_uses[i].push_back(i);
       for (Instruction operand : schedule->order[i].operands()) {
         if (!used.insert(operand.id().value).second) continue;
-        schedule->last_uses[i].push_back(program_.places[operand.id().value]);
+        schedule->last_uses[i].push_back(program_.positions[operand.id().value]);
       }
     }
     return true;

@@ -38,7 +38,7 @@ struct Schedule {
 struct PreparedProgram {
   const Module* module = nullptr;
   absl::flat_hash_map<uint32_t, Schedule> schedules;   // by computation id
-  std::vector<size_t> places;                          // position of each instruction in its computation's order
+  std::vector<size_t> positions;                       // position of each instruction in its computation's order
   std::vector<std::unique_ptr<Literal>> filled;        // values of elided constants
   absl::flat_hash_map<uint32_t, SlotValue> constants;  // by instruction id
   absl::flat_hash_set<uint32_t> mixed;                 // mixed-precision instructions

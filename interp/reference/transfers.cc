@@ -113,7 +113,7 @@ bool ExpectsMessage(const Channel& channel, int64_t device) {
 }  // namespace
 
 bool IsReady(Run& run, Instruction collective, int64_t device) {
-  if (collective.opcode() != Opcode::kRecvDone) return true;
+  if (!HasTrait(collective.opcode(), kTransfers)) return true;
   const Channel channel = ChannelOf(collective);
   if (channel.host || !ExpectsMessage(channel, device)) return true;
   const auto queue = run.messages.find({channel.number, device});

@@ -163,7 +163,7 @@ void VirtualMachine::Enter(Instruction at, Control control) {
 // chain forward them.
 void VirtualMachine::EnterAsync(Instruction at) {
   Frame& frame = frames_.back();
-  const bool starts = at.opcode() == Opcode::kAsyncStart;
+  const bool starts = HasTrait(at.opcode(), kStartsAsync);
   const Instruction start = starts ? at : run_.program.async_starts.Find(at);
   const Computation callee = start.valid() ? start.computation_attr(Attr::kCalls) : Computation();
   if (!callee.valid()) return run_.Fail("the called computation is missing");
@@ -186,7 +186,7 @@ void VirtualMachine::EnterAsync(Instruction at) {
   for (int64_t i = starts ? 0 : 1; i < at.operand_count(); ++i) {
     bound.insert(bound.end(), ValueOf(at.operand(i)).begin(), ValueOf(at.operand(i)).end());
   }
-  const bool done = at.opcode() == Opcode::kAsyncDone;
+  const bool done = HasTrait(at.opcode(), kEndsAsync);
   if (done && bound.size() < needed) return run_.Fail("operands of the asynchronous operation are missing");
   frame.state = bound;
   frame.phase = Phase::kAsync;
@@ -219,7 +219,7 @@ void VirtualMachine::Continue(Instruction at) {
       frame.phase = Phase::kCondition;
       return Push(at.computation_attr(Attr::kCondition), frame.state);
     case Phase::kAsync: {
-      if (at.opcode() == Opcode::kAsyncDone) return Finish(std::move(returned_));
+      if (HasTrait(at.opcode(), kEndsAsync)) return Finish(std::move(returned_));
       const std::vector<Shape> shapes = LeafShapes(at.shape());
       SlotValue value = std::exchange(frame.state, SlotValue());
       const auto [begin, end] = run_.program.ElementLeaves(at.shape(), 1);
@@ -247,7 +247,7 @@ void VirtualMachine::Finish(SlotValue value) {
     if (!status.ok()) return run_.Fail(std::string(status.message()));
   }
   if (applied_ && frames_.size() == 1 && at == frame.computation.root()) root_operands_ = OperandLeaves(at);
-  for (size_t place : frame.schedule->last_uses[frame.next]) frame.values[place].clear();
+  for (size_t position : frame.schedule->last_uses[frame.next]) frame.values[position].clear();
   frame.phase = Phase::kNext;
   ++frame.next;
 }

@@ -58,7 +58,7 @@ class VirtualMachine {
   SlotValue OperandLeaves(Instruction at);
   SlotValue ParameterValue(Instruction at);
   const SlotValue& ValueOf(Instruction instruction) {
-    return frames_.back().values[run_.program.places[instruction.id().value]];
+    return frames_.back().values[run_.program.positions[instruction.id().value]];
   }
   void RecordPosition();
 

@@ -75,7 +75,8 @@ namespace hlokit::pjrt {
 absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& config) {
   auto client = std::make_unique<PJRT_Client>();
   client->config = config;
-  if (config.engine == "fast") {
+  const interp::EngineKind engine = interp::EngineKindOf(config.engine).value_or(interp::EngineKind::kExact);
+  if (interp::RowOf(engine).generates_code) {
     if (const std::string error = interp::InstructionSetError(); !error.empty()) {
       return absl::InvalidArgumentError(error);
     }
@@ -109,7 +110,7 @@ absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& co
   // Simulations of profiles compile programs for the device that they are for.
   options.keep_lowered = !client->topology->device.starts_with("cpu");
   SetProfiledDevice(client->topology->device);
-  options.engine = interp::EngineKindOf(config.engine).value_or(interp::EngineKind::kExact);
+  options.engine = engine;
   options.evaluator.num_threads = static_cast<int>(std::min<int64_t>(config.num_threads, 1024));
   if (config.max_bytes > 0) options.evaluator.limits.max_bytes = config.max_bytes;
   options.evaluator.limits.max_bytes_flag = "option max_bytes";

@@ -88,7 +88,9 @@ absl::StatusOr<ClientConfig> ReadClientConfig(absl::Span<const PJRT_NamedValue> 
   }
   const std::optional<interp::EngineKind> engine = interp::EngineKindOf(config.engine);
   if (!engine || !interp::RowOf(*engine).is_for_frameworks) {
-    return absl::InvalidArgumentError(StrCat("engine: expected exact or fast, found `", config.engine, "`"));
+    return absl::InvalidArgumentError(StrCat("engine: expected ",
+                                             interp::EngineNamesWith(&interp::EngineRow::is_for_frameworks),
+                                             ", found `", config.engine, "`"));
   }
   if (config.num_devices > interp::EvaluatorOptions::kMaxDevices) {
     return absl::InvalidArgumentError(

@@ -42,12 +42,12 @@
 #include "ir/verify/verifier.h"
 #include "parser/formats/parser.h"
 #include "tests/properties/module_walk.h"
+#include "tests/properties/with_kernels.h"
 #include "tests/random/value_round_trips.h"
 
 namespace hlokit {
 namespace {
 
-using interp::AllLoops;
 using interp::compiled::CompiledKernels;
 using interp::compiled::kMeasuredUnits;
 using interp::compiled::ProductDifferenceUnits;
@@ -60,7 +60,7 @@ class LocalComparison : public interp::ExecutionObserver {
       : module_(module),
         base_(base),
         tolerance_(module, options),
-        fast_(module, interp::EngineKind::kExact, interp::WithSingleLoops(options)) {
+        fast_(module, interp::EngineKind::kFast, options, /*alone=*/true) {
     observation.instructions.assign(module.instruction_id_bound(), true);
     observation.operands = true;
   }
@@ -194,16 +194,16 @@ class CompiledEquivalenceTest {
                                               std::vector<std::unique_ptr<interp::Engine>>* kept, std::string* error) {
     std::shared_ptr<CompiledKernels> kernels;
     if (max_members > 0) {
-      kernels = std::make_shared<CompiledKernels>(interp::ObservationRequest(), AllLoops(max_members));
+      kernels = std::make_shared<CompiledKernels>(interp::ObservationRequest(),
+                                                  interp::compiled::GroupOptions::OfAnySize(max_members));
     }
     random_test::AnyHost host;
     options.host_io = &host;
-    options.kernels = kernels;
     options.num_threads = threads;
     DiagnosticSink sink;
     std::optional<std::vector<Literal>> results;
-    const interp::EngineKind kind = max_members > 0 ? interp::EngineKind::kExact : base_;
-    std::unique_ptr<interp::Engine> engine = interp::PrepareEngine(kind, module, options, &sink);
+    std::unique_ptr<interp::Engine> engine = kernels != nullptr ? PrepareWithKernels(kernels, module, options, &sink)
+                                                                : interp::PrepareEngine(base_, module, options, &sink);
     if (engine != nullptr) {
       results = engine->Run(values, &sink);
       kept->push_back(std::move(engine));

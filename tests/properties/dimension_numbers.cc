@@ -45,6 +45,7 @@
 #include "passes/core/registry.h"
 #include "tests/properties/module_walk.h"
 #include "tests/properties/verified.h"
+#include "tests/properties/with_kernels.h"
 
 namespace hlokit {
 namespace {
@@ -241,17 +242,19 @@ class DimensionNumbersTest {
     if (c.replicas * c.partitions == 1) ComparePasses("constant-folding", constants, options, {}, *expected, exact);
   }
 
-  Results RunOn(interp::EngineKind kind, const Module& module, interp::EvaluatorOptions options,
+  Results RunOn(interp::EngineKind kind, const Module& module, const interp::EvaluatorOptions& options,
                 const std::vector<Literal>& arguments, std::string* error) {
-    if (kind == interp::EngineKind::kFast) {
-      // All loops are compiled, however small.
-      options.kernels =
-          std::make_shared<interp::compiled::CompiledKernels>(interp::ObservationRequest(), interp::AllLoops(64));
-      kind = interp::EngineKind::kExact;
-    }
     DiagnosticSink sink;
     Results results;
-    const auto engine = interp::PrepareEngine(kind, module, options, &sink);
+    std::unique_ptr<interp::Engine> engine;
+    if (kind == interp::EngineKind::kFast) {
+      // All loops are compiled, however small.
+      const auto kernels = std::make_shared<interp::compiled::CompiledKernels>(
+          interp::ObservationRequest(), interp::compiled::GroupOptions::OfAnySize(64));
+      engine = PrepareWithKernels(kernels, module, options, &sink);
+    } else {
+      engine = interp::PrepareEngine(kind, module, options, &sink);
+    }
     if (engine != nullptr) results = engine->Run(arguments, &sink);
     if (!results) *error = FirstErrorOf(sink);
     return results;

@@ -29,7 +29,6 @@
 #include <vector>
 
 #include "check/arguments/argument_generator.h"
-#include "check/isolation/fast_tolerance.h"
 #include "interp/compiled/code/code_cache.h"
 #include "interp/compiled/code/engine_modules.h"
 #include "interp/compiled/compiled_kernels.h"
@@ -40,6 +39,7 @@
 #include "ir/verify/verifier.h"
 #include "parser/formats/parser.h"
 #include "tests/properties/guarded_memory.h"
+#include "tests/properties/with_kernels.h"
 #include "tests/random/random_module.h"
 #include "tests/random/value_round_trips.h"
 
@@ -328,10 +328,9 @@ class GuardedLoopsTest {
     options.fill_elided = FillKind::kRandom;
     options.limits.max_bytes = int64_t{1} << 30;
     options.limits.max_seconds = 60;
-    const auto kernels =
-        std::make_shared<CompiledKernels>(interp::ObservationRequest(), interp::AllLoops(GroupOptions().max_members));
-    options.kernels = kernels;
-    const auto evaluator = interp::PrepareEngine(interp::EngineKind::kExact, *module, options, &sink);
+    const auto kernels = std::make_shared<CompiledKernels>(interp::ObservationRequest(),
+                                                           GroupOptions::OfAnySize(GroupOptions().max_members));
+    const auto evaluator = PrepareWithKernels(kernels, *module, options, &sink);
     if (evaluator == nullptr) return;
     running = StrCat("the module of --random=1 --seed=", seed, "\n");
     for (const Edge edge : {Edge::kBegin, Edge::kEnd}) {

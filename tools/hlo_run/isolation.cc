@@ -236,10 +236,7 @@ void IsolateInEngines(const Flags& flags, const IsolatedModule& input, const int
           arguments, [&isolation] { return isolation.is_out_of_time(); }, diagnostics)) {
     return;
   }
-  // Of exact and reference, the first is held to the second, whichever was asked about.
-  const bool is_reference = flags.engine == interp::EngineKind::kReference;
-  const interp::EngineKind held = is_reference ? interp::EngineKind::kExact : flags.engine;
-  const interp::EngineRow& row = interp::RowOf(held);
+  const interp::EngineRow& row = interp::RowOf(interp::EngineIsolation::HeldEngine(flags.engine));
   const std::string_view expected = interp::RowOf(row.compared_with).name;
   Report(flags, {"engines", std::string(row.name), std::string(expected)}, input, isolation.Finish(), diagnostics);
 }

@@ -35,7 +35,9 @@ std::string UnsupportedWithMpi(const Flags& flags) {
   if (flags.path == "-" || flags.args == "-" || flags.expect == "-" || flags.compare == "-") {
     return "--mpi: standard input goes to one process only: name a file";
   }
-  if (!interp::RowOf(flags.engine).runs_in_processes) return "--mpi requires --engine=exact";
+  if (!interp::RowOf(flags.engine).runs_in_processes) {
+    return StrCat("--mpi requires --engine=", interp::EngineNamesWith(&interp::EngineRow::runs_in_processes));
+  }
   if (!flags.host_io.empty()) return "--mpi cannot be used with --host-io";
   if (!flags.dump_snapshot.empty()) return "--mpi cannot be used with --dump-snapshot";
   if (!flags.bisect_passes.empty()) return "--mpi cannot be used with --bisect-passes";

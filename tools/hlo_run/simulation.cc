@@ -13,6 +13,7 @@
 
 #include "io/files/read_file.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/name_range.h"
 #include "ir/sharding/unpartitioned.h"
 #include "runtime/observe/profile_directory.h"
 #include "simulator/export/advice_json.h"
@@ -91,11 +92,8 @@ bool WritePage(const SimulationFlags& flags, const tpu::ReportInput& input, cons
 void WarnOfShardings(const Module& module, DiagnosticSink* warnings) {
   const Instruction sharded = FirstUnpartitioned(module);
   if (!sharded.valid() || module.header().num_partitions > 1) return;
-  SourceRange range;
-  const uint32_t offset = sharded.record().source_offset;
-  if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(sharded.name().size())};
   warnings->Warning(
-      DiagnosticKind::kSharding, range,
+      DiagnosticKind::kSharding, NameRange(sharded),
       StrCat("`", sharded.name(), "` is divided among devices, but the module is for one: it is simulated on one"),
       "--partitions=N partitions it for N devices, as num_partitions=N in its header does");
 }

@@ -123,7 +123,7 @@ void UseCodeStoreOfEnvironment() {
   });
 }
 
-// What a step needs of the code. Does not compile if a field is added, so that this function is not forgotten.
+// What a thunk needs of the code. Does not compile if a field is added, so that this function is not forgotten.
 std::string EncodeCode(const GeneratedCode& code) {
   const auto& [image, entry, saved_values, is_of_process, ir, optimized_ir, assembly] = code;
   const int64_t numbers[] = {entry, saved_values};

@@ -8,13 +8,13 @@
 
 #include "interp/compiled/code/engine_modules.h"
 #include "interp/compiled/convolutions/convolution_pieces.h"
-#include "interp/compiled/products/library_step.h"
+#include "interp/compiled/products/library_thunk.h"
 #include "interp/exact/machine/run_context.h"
 
 namespace hlokit::interp::compiled {
 namespace {
 
-struct ResultFeaturePlan : ThunkParams {
+struct ResultFeatureParams : ThunkParams {
   std::shared_ptr<const LibraryPrimitive> primitive;
   bool to_src = false;
   int64_t pieces = 1;
@@ -26,9 +26,8 @@ struct ResultFeaturePlan : ThunkParams {
   double cost = 1;
 };
 
-void RunResultFeatures(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out,
+void RunResultFeatures(const ResultFeatureParams& p, const std::byte* const* in, std::byte* const* out,
                        RunContext& context) {
-  const auto& p = *static_cast<const ResultFeaturePlan*>(plan);
   std::atomic<bool> ok = true;
   context.ParallelFor(p.pieces, p.cost, [&](int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; ++piece) {
@@ -56,35 +55,35 @@ void RunResultFeatures(const ThunkParams* plan, const std::byte* const* in, std:
 ConvolutionKernel MakeResultFeaturePieces(const ConvolutionProblem& problem, int64_t pieces) {
   LibrarySpec spec = problem.spec;
   ConvolutionKernel result;
-  auto plan = std::make_unique<ResultFeaturePlan>();
-  plan->to_src = spec.op == LibraryOp::kConvolutionBackwardData;
-  LibraryArray& to = plan->to_src ? spec.src : spec.dst;
-  const int features = plan->to_src ? 1 : 0;  // the dimension of weights
-  plan->pieces = pieces;
-  plan->positions = to.dims[0] * ConvolutionProblem::Positions(to);
-  plan->position_bytes = to.dims[1] * BytesOf(to.type);
+  auto params = std::make_unique<ResultFeatureParams>();
+  params->to_src = spec.op == LibraryOp::kConvolutionBackwardData;
+  LibraryArray& to = params->to_src ? spec.src : spec.dst;
+  const int features = params->to_src ? 1 : 0;  // the dimension of weights
+  params->pieces = pieces;
+  params->positions = to.dims[0] * ConvolutionProblem::Positions(to);
+  params->position_bytes = to.dims[1] * BytesOf(to.type);
   to.dims[1] /= pieces;
   spec.weights.dims[features] /= pieces;
-  plan->piece_bytes = to.dims[1] * BytesOf(to.type);
+  params->piece_bytes = to.dims[1] * BytesOf(to.type);
   SetImageStrides(&to);
-  plan->primitive.reset((*ProductLibrary())->Create(spec, nullptr));
-  if (plan->primitive == nullptr) return result;
-  const int64_t packed = plan->primitive->packed_bytes(LibraryRole::kWeights);
+  params->primitive.reset((*ProductLibrary())->Create(spec, nullptr));
+  if (params->primitive == nullptr) return result;
+  const int64_t packed = params->primitive->packed_bytes(LibraryRole::kWeights);
   if (packed == 0) return result;
-  plan->weights_piece = AlignedBytes(packed);
+  params->weights_piece = AlignedBytes(packed);
   for (int64_t piece = 0; piece < pieces; ++piece) {
     PackedWeights::Part part;
-    part.primitive = plan->primitive;
+    part.primitive = params->primitive;
     part.from = piece * spec.weights.dims[features] * spec.weights.strides[features] * BytesOf(spec.weights.type);
-    part.to = piece * plan->weights_piece;
+    part.to = piece * params->weights_piece;
     part.packed = packed;
     result.packed.push_back(std::move(part));
   }
-  plan->scratch = AlignedBytes(plan->primitive->scratch_bytes());
-  plan->cost = 8e-3 * problem.work / static_cast<double>(pieces);
-  result.thread_scratch = plan->scratch + plan->positions * plan->piece_bytes;
-  result.kernel = RunResultFeatures;
-  result.params = std::move(plan);
+  params->scratch = AlignedBytes(params->primitive->scratch_bytes());
+  params->cost = 8e-3 * problem.work / static_cast<double>(pieces);
+  result.thread_scratch = params->scratch + params->positions * params->piece_bytes;
+  result.kernel = kKernel<RunResultFeatures>;
+  result.params = std::move(params);
   return result;
 }
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "interp/compiled/code/engine_modules.h"
-#include "interp/compiled/products/library_step.h"
+#include "interp/compiled/products/library_thunk.h"
 #include "interp/exact/machine/run_context.h"
 
 namespace hlokit::interp::compiled {
@@ -54,7 +54,7 @@ void CopyFeatureBlocks(const std::byte* from, int64_t images, int64_t positions,
   }
 }
 
-struct ImagePlan : ThunkParams {
+struct ImageParams : ThunkParams {
   LibraryOp op = LibraryOp::kConvolution;
   std::shared_ptr<const LibraryPrimitive> primitives[2];  // of the last piece: [1]
   int64_t images = 1;                                     // of a piece
@@ -80,7 +80,7 @@ struct ImagePlan : ThunkParams {
 std::byte* At(const std::byte* data, int64_t bytes) { return const_cast<std::byte*>(data) + bytes; }
 
 // Runs one piece, with src and dst in the layout of the program. `memory`: scratch memory.
-bool RunImages(const ImagePlan& p, int64_t piece, const std::byte* src, std::byte* weights, const std::byte* dst,
+bool RunImages(const ImageParams& p, int64_t piece, const std::byte* src, std::byte* weights, const std::byte* dst,
                std::byte* memory) {
   const LibraryPrimitive& primitive = p.At(piece);
   std::byte* const own_src = At(src, piece * p.images * p.src_image);
@@ -105,8 +105,7 @@ bool RunImages(const ImagePlan& p, int64_t piece, const std::byte* src, std::byt
 
 void FailConvolution(RunContext& context) { context.Fail("oneDNN cannot compute a convolution"); }
 
-void RunImagePieces(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const ImagePlan*>(plan);
+void RunImagePieces(const ImageParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   std::atomic<bool> ok = true;
   const bool to_src = p.op == LibraryOp::kConvolutionBackwardData;
   const bool to_weights = p.op == LibraryOp::kConvolutionBackwardWeights;
@@ -150,7 +149,7 @@ void RunImagePieces(const ThunkParams* plan, const std::byte* const* in, std::by
   if (!ok) FailConvolution(context);
 }
 
-struct FeaturePlan : ThunkParams {
+struct FeatureParams : ThunkParams {
   std::shared_ptr<const LibraryPrimitive> primitive;
   int64_t pieces = 1;
   bool blocks = false;
@@ -166,7 +165,7 @@ struct FeaturePlan : ThunkParams {
 };
 
 // `memory`: scratch memory.
-bool RunFeatures(const FeaturePlan& p, int64_t piece, const std::byte* src, const std::byte* dst, std::byte* result,
+bool RunFeatures(const FeatureParams& p, int64_t piece, const std::byte* src, const std::byte* dst, std::byte* result,
                  std::byte* memory) {
   std::byte* const own_dst = memory + p.scratch;
   const std::byte* const from = dst + piece * p.dst_piece;
@@ -181,8 +180,7 @@ bool RunFeatures(const FeaturePlan& p, int64_t piece, const std::byte* src, cons
          (weights == to || p.primitive->Unpack(LibraryRole::kWeights, weights, to, memory));
 }
 
-void RunFeaturePieces(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const FeaturePlan*>(plan);
+void RunFeaturePieces(const FeatureParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   std::atomic<bool> ok = true;
   std::optional<Scratch> memory;
   const std::byte* src = in[0];
@@ -227,59 +225,59 @@ int64_t ImagesOfPiece(const ConvolutionProblem& problem, LibraryArray::Layout la
 ConvolutionKernel TryImagePieces(const ConvolutionProblem& problem, LibraryArray::Layout layout) {
   LibrarySpec spec = problem.spec;
   spec.src.layout = spec.dst.layout = layout;
-  auto plan = std::make_unique<ImagePlan>();
-  plan->op = spec.op;
+  auto params = std::make_unique<ImageParams>();
+  params->op = spec.op;
   const int64_t count = spec.src.dims[0];
-  plan->images = ImagesOfPiece(problem, layout);
-  plan->pieces = (count + plan->images - 1) / plan->images;
-  plan->last_images = count - (plan->pieces - 1) * plan->images;
-  plan->src_image = BytesOfArray(spec.src) / count;
-  plan->dst_image = BytesOfArray(spec.dst) / count;
-  plan->cost = 8e-3 * problem.work / static_cast<double>(plan->pieces);
+  params->images = ImagesOfPiece(problem, layout);
+  params->pieces = (count + params->images - 1) / params->images;
+  params->last_images = count - (params->pieces - 1) * params->images;
+  params->src_image = BytesOfArray(spec.src) / count;
+  params->dst_image = BytesOfArray(spec.dst) / count;
+  params->cost = 8e-3 * problem.work / static_cast<double>(params->pieces);
   const bool blocks = layout == LibraryArray::Layout::kFeatureBlocks;
   if (blocks) {
-    plan->src_positions = ConvolutionProblem::Positions(spec.src);
-    plan->dst_positions = ConvolutionProblem::Positions(spec.dst);
-    plan->src_features = spec.src.dims[1];
-    plan->dst_features = spec.dst.dims[1];
+    params->src_positions = ConvolutionProblem::Positions(spec.src);
+    params->dst_positions = ConvolutionProblem::Positions(spec.dst);
+    params->src_features = spec.src.dims[1];
+    params->dst_features = spec.dst.dims[1];
   }
   ConvolutionKernel result;
   for (int is_last : {0, 1}) {
-    if (!is_last && plan->pieces == 1) continue;
-    spec.src.dims[0] = spec.dst.dims[0] = is_last ? plan->last_images : plan->images;
+    if (!is_last && params->pieces == 1) continue;
+    spec.src.dims[0] = spec.dst.dims[0] = is_last ? params->last_images : params->images;
     const std::shared_ptr<const LibraryPrimitive> made(
-        (*ProductLibrary())->Create(spec, is_last ? plan->primitives[0].get() : nullptr));
+        (*ProductLibrary())->Create(spec, is_last ? params->primitives[0].get() : nullptr));
     if (made == nullptr) return result;
-    plan->primitives[is_last] = made;
-    plan->scratch = std::max(plan->scratch, AlignedBytes(made->scratch_bytes()));
+    params->primitives[is_last] = made;
+    params->scratch = std::max(params->scratch, AlignedBytes(made->scratch_bytes()));
     if (blocks) {
-      plan->src_packed = std::max(plan->src_packed, AlignedBytes(BytesOfArray(spec.src)));
-      plan->dst_packed = std::max(plan->dst_packed, AlignedBytes(BytesOfArray(spec.dst)));
+      params->src_packed = std::max(params->src_packed, AlignedBytes(BytesOfArray(spec.src)));
+      params->dst_packed = std::max(params->dst_packed, AlignedBytes(BytesOfArray(spec.dst)));
     } else {
-      plan->src_packed = std::max(plan->src_packed, AlignedBytes(made->packed_bytes(LibraryRole::kSrc)));
-      plan->dst_packed = std::max(plan->dst_packed, AlignedBytes(made->packed_bytes(LibraryRole::kDst)));
+      params->src_packed = std::max(params->src_packed, AlignedBytes(made->packed_bytes(LibraryRole::kSrc)));
+      params->dst_packed = std::max(params->dst_packed, AlignedBytes(made->packed_bytes(LibraryRole::kDst)));
     }
   }
-  const LibraryPrimitive& first = plan->At(0);
-  const LibraryPrimitive& last = plan->At(plan->pieces - 1);
+  const LibraryPrimitive& first = params->At(0);
+  const LibraryPrimitive& last = params->At(params->pieces - 1);
   for (LibraryRole role : {LibraryRole::kSrc, LibraryRole::kDst}) {
     // Both primitives must agree on what is packed.
     if ((first.packed_bytes(role) > 0) != (last.packed_bytes(role) > 0)) return result;
   }
   if (first.weights_layout() != last.weights_layout()) return result;
   const int64_t packed = first.packed_bytes(LibraryRole::kWeights);
-  plan->weights_bytes = packed > 0 ? packed : BytesOfArray(spec.weights);
+  params->weights_bytes = packed > 0 ? packed : BytesOfArray(spec.weights);
   if (spec.op == LibraryOp::kConvolutionBackwardWeights) {
-    plan->weights_packed = packed;
+    params->weights_packed = packed;
   } else if (packed > 0) {
     PackedWeights::Part part;
-    part.primitive = plan->primitives[plan->pieces == 1];
+    part.primitive = params->primitives[params->pieces == 1];
     part.packed = packed;
     result.packed.push_back(std::move(part));
   }
-  result.thread_scratch = plan->scratch + plan->src_packed + plan->dst_packed;
-  result.kernel = RunImagePieces;
-  result.params = std::move(plan);
+  result.thread_scratch = params->scratch + params->src_packed + params->dst_packed;
+  result.kernel = kKernel<RunImagePieces>;
+  result.params = std::move(params);
   return result;
 }
 
@@ -294,34 +292,34 @@ ConvolutionKernel MakeImagePieces(const ConvolutionProblem& problem) {
 
 ConvolutionKernel MakeFeaturePieces(const ConvolutionProblem& problem, int64_t pieces, bool feature_blocks) {
   LibrarySpec spec = problem.spec;
-  auto plan = std::make_unique<FeaturePlan>();
-  plan->pieces = pieces;
-  plan->blocks = feature_blocks;
-  plan->images = spec.src.dims[0];
-  plan->src_positions = ConvolutionProblem::Positions(spec.src);
-  plan->dst_positions = ConvolutionProblem::Positions(spec.dst);
+  auto params = std::make_unique<FeatureParams>();
+  params->pieces = pieces;
+  params->blocks = feature_blocks;
+  params->images = spec.src.dims[0];
+  params->src_positions = ConvolutionProblem::Positions(spec.src);
+  params->dst_positions = ConvolutionProblem::Positions(spec.dst);
   const int64_t bytes = BytesOf(spec.src.type);
-  plan->src_features = spec.src.dims[1];
-  plan->src_stride = plan->src_features * bytes;
-  plan->src_image = plan->src_positions * plan->src_stride;
-  plan->dst_stride = spec.dst.dims[1] * bytes;
+  params->src_features = spec.src.dims[1];
+  params->src_stride = params->src_features * bytes;
+  params->src_image = params->src_positions * params->src_stride;
+  params->dst_stride = spec.dst.dims[1] * bytes;
   spec.dst.dims[1] /= pieces;
   spec.weights.dims[0] /= pieces;
-  plan->dst_features = spec.dst.dims[1];
-  plan->dst_piece = plan->dst_features * bytes;
-  plan->result_piece = spec.weights.dims[0] * spec.weights.strides[0] * BytesOf(spec.weights.type);
+  params->dst_features = spec.dst.dims[1];
+  params->dst_piece = params->dst_features * bytes;
+  params->result_piece = spec.weights.dims[0] * spec.weights.strides[0] * BytesOf(spec.weights.type);
   SetImageStrides(&spec.dst);
   if (feature_blocks) spec.src.layout = spec.dst.layout = LibraryArray::Layout::kFeatureBlocks;
   ConvolutionKernel result;
-  plan->primitive.reset((*ProductLibrary())->Create(spec, nullptr));
-  if (plan->primitive == nullptr) return result;
-  plan->scratch = AlignedBytes(plan->primitive->scratch_bytes());
-  plan->dst_bytes = AlignedBytes(BytesOfArray(spec.dst));
-  plan->weights_bytes = AlignedBytes(plan->primitive->packed_bytes(LibraryRole::kWeights));
-  plan->cost = 8e-3 * problem.work / static_cast<double>(pieces);
-  result.thread_scratch = plan->scratch + plan->dst_bytes + plan->weights_bytes;
-  result.kernel = RunFeaturePieces;
-  result.params = std::move(plan);
+  params->primitive.reset((*ProductLibrary())->Create(spec, nullptr));
+  if (params->primitive == nullptr) return result;
+  params->scratch = AlignedBytes(params->primitive->scratch_bytes());
+  params->dst_bytes = AlignedBytes(BytesOfArray(spec.dst));
+  params->weights_bytes = AlignedBytes(params->primitive->packed_bytes(LibraryRole::kWeights));
+  params->cost = 8e-3 * problem.work / static_cast<double>(pieces);
+  result.thread_scratch = params->scratch + params->dst_bytes + params->weights_bytes;
+  result.kernel = kKernel<RunFeaturePieces>;
+  result.params = std::move(params);
   return result;
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "interp/compiled/code/library_interface.h"
-#include "interp/compiled/products/library_step.h"
+#include "interp/compiled/products/library_thunk.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/exact/program/program.h"
 

@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "interp/compiled/loops/inplace_input.h"
 #include "interp/compiled/loops/loop_builder.h"
-#include "interp/compiled/loops/reduce_step.h"
+#include "interp/compiled/loops/reduce_thunk.h"
 #include "ir/graph/traversal.h"
 
 namespace hlokit::interp::compiled {
@@ -84,9 +84,9 @@ class GroupPlanner {
     bool inplace = false;          // has members that move elements
   };
 
+  // Of a member.
   static bool IsView(Instruction i) {
-    return i.opcode() == Opcode::kReshape || i.opcode() == Opcode::kCopy || i.opcode() == Opcode::kBroadcast ||
-           i.opcode() == Opcode::kGetTupleElement;
+    return HasTrait(i.opcode(), kReinterprets) || HasTrait(i.opcode(), kForwards) || i.opcode() == Opcode::kBroadcast;
   }
 
   // Returns the group of an instruction alone, or nullopt if it belongs to no loop.

@@ -35,7 +35,16 @@ struct GroupOptions {
   int64_t min_columns = 16;  // of a loop over rows
   int64_t min_run = 16;      // neighbors that a loop reads of what it reads in place (IsInplaceInput)
   int64_t max_columns = 32 * 1024;
-  int64_t min_window_elements = 1024;  // of the operand of a step of windows
+  int64_t min_window_elements = 1024;  // of the operand of a thunk of windows
+
+  // Loops of up to `max_members` instructions are compiled, however small.
+  static GroupOptions OfAnySize(int max_members) {
+    GroupOptions options;
+    options.min_elements = options.min_single = options.min_run = options.min_window_elements = 1;
+    options.min_saved = 0;
+    options.max_members = max_members;
+    return options;
+  }
 };
 
 // `may_join`: live, and not observed.

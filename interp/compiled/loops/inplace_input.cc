@@ -282,6 +282,20 @@ bool AddRowGather(CompiledComputationBuilder& b, Instruction i, const MemoryOrde
   return HasLongRuns(loop_dims, *input, min_run);
 }
 
+// What a loop can read in place.
+struct InplaceOpcode {
+  Opcode opcode;
+  bool (*fits)(Instruction i);
+  bool (*add)(CompiledComputationBuilder& b, Instruction i, const MemoryOrder& order,
+              absl::Span<const int64_t> loop_dims, int64_t min_run, InplaceInput* input);
+};
+constexpr InplaceOpcode kInplaceOpcodes[] = {
+    {Opcode::kConcatenate, IsConcatenation, AddConcatenation},
+    {Opcode::kPad, IsPadding, AddPadding},
+    {Opcode::kDynamicSlice, IsDynamicSlice, AddDynamicSlice},
+    {Opcode::kGather, IsRowGather, AddRowGather},
+};
+
 }  // namespace
 
 bool IsInplaceInput(Instruction i) {
@@ -289,10 +303,8 @@ bool IsInplaceInput(Instruction i) {
       i.shape().rank() == 0) {
     return false;
   }
-  if (i.opcode() == Opcode::kConcatenate) return IsConcatenation(i);
-  if (i.opcode() == Opcode::kPad) return IsPadding(i);
-  if (i.opcode() == Opcode::kDynamicSlice) return IsDynamicSlice(i);
-  return i.opcode() == Opcode::kGather && IsRowGather(i);
+  return absl::c_any_of(kInplaceOpcodes,
+                        [&](const InplaceOpcode& row) { return row.opcode == i.opcode() && row.fits(i); });
 }
 
 std::optional<InplaceInput> MakeInplaceInput(CompiledComputationBuilder& b, Instruction i, const MemoryOrder& order,
@@ -301,18 +313,10 @@ std::optional<InplaceInput> MakeInplaceInput(CompiledComputationBuilder& b, Inst
   InplaceInput input;
   input.type = i.shape().element_type();
   b.set_instruction(i);
-  bool inplace = false;
-  if (i.opcode() == Opcode::kConcatenate) {
-    inplace = AddConcatenation(b, i, order, loop_dims, min_run, &input);
-  } else if (i.opcode() == Opcode::kPad) {
-    inplace = AddPadding(b, i, order, loop_dims, min_run, &input);
-  } else if (i.opcode() == Opcode::kDynamicSlice) {
-    inplace = AddDynamicSlice(b, i, order, loop_dims, min_run, &input);
-  } else if (i.opcode() == Opcode::kGather) {
-    inplace = AddRowGather(b, i, order, loop_dims, min_run, &input);
+  for (const InplaceOpcode& row : kInplaceOpcodes) {
+    if (row.opcode == i.opcode() && row.add(b, i, order, loop_dims, min_run, &input)) return input;
   }
-  if (!inplace) return std::nullopt;
-  return input;
+  return std::nullopt;
 }
 
 }  // namespace hlokit::interp::compiled

@@ -2,7 +2,7 @@
 // Instructions that move elements, and which a loop over elements reads where the elements come from instead of
 // storing them first: concatenations, padded arrays, slices at computed positions and gathered rows.
 //
-// To the generated code each is one input. Between calls the step changes where it is read: the loop is divided into
+// To the generated code each is one input. Between calls the thunk changes where it is read: the loop is divided into
 // boxes in which it lies in one array (or is one value), and computed positions are added to the address, clamped so
 // that all of a row is in bounds.
 #ifndef HLOKIT_INTERP_COMPILED_LOOPS_INPLACE_INPUT_H_

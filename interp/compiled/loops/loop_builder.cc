@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/inlined_vector.h"
 #include "interp/processor/instruction_set.h"
 #include "ir/graph/attribute_views.h"
@@ -111,7 +112,7 @@ bool IsLoopType(ElementType type) {
 
 bool IsLoopInstruction(Instruction i) {
   const Shape shape = i.shape();
-  const bool moves = i.opcode() == Opcode::kReshape || i.opcode() == Opcode::kCopy;
+  const bool moves = HasTrait(i.opcode(), kReinterprets) && i.opcode() != Opcode::kBitcast;
   if ((!HasTrait(i.opcode(), kElementwise) && !moves) || !shape.IsArray() || !IsLoopType(shape.element_type())) {
     return false;
   }
@@ -187,11 +188,19 @@ std::optional<LoopOp> RowCombiner(Instruction i) {
   return combiner;
 }
 
+const NormForm* NormFormOf(Opcode opcode) {
+  static constexpr NormForm kForms[] = {
+      {Opcode::kBatchNormTraining, 3, -1, true},
+      {Opcode::kBatchNormInference, 5, -1, false},
+      {Opcode::kBatchNormGrad, 5, 4, true},
+  };
+  const auto* const form = absl::c_find_if(kForms, [&](const NormForm& row) { return row.opcode == opcode; });
+  return form == std::end(kForms) ? nullptr : form;
+}
+
 bool IsLoopNorm(Instruction i) {
-  const Opcode opcode = i.opcode();
-  const bool training = opcode == Opcode::kBatchNormTraining, gradient = opcode == Opcode::kBatchNormGrad;
-  if (!training && !gradient && opcode != Opcode::kBatchNormInference) return false;
-  if (i.operand_count() != (training ? 3 : 5)) return false;
+  const NormForm* const form = NormFormOf(i.opcode());
+  if (form == nullptr || i.operand_count() != form->operands) return false;
   const Shape whole = i.operand(0).shape();
   const int64_t feature = i.int_attr(Attr::kFeatureIndex);
   if (!whole.IsArray() || feature < 0 || feature >= whole.rank()) return false;
@@ -205,9 +214,9 @@ bool IsLoopNorm(Instruction i) {
     return shape.rank() == 1 && shape.dim(0) == whole.dim(feature);
   };
   for (int64_t k = 0; k < i.operand_count(); ++k) {
-    if (!fits(i.operand(k).shape(), k == 0 || (gradient && k == 4))) return false;
+    if (!fits(i.operand(k).shape(), k == 0 || k == form->gradient)) return false;
   }
-  if (opcode == Opcode::kBatchNormInference) return fits(i.shape(), true);
+  if (!form->has_sums) return fits(i.shape(), true);
   if (!i.shape().IsTuple() || i.shape().tuple_size() != 3) return false;
   return fits(i.shape().elements()[0], true) && fits(i.shape().elements()[1], false) &&
          fits(i.shape().elements()[2], false);

@@ -34,6 +34,16 @@ std::optional<LoopOp> ReduceCombiner(Instruction instruction, std::vector<int64_
 // Returns true for a broadcast of an array along new minor dimensions, of a type that loops have.
 bool IsRowBroadcast(Instruction instruction);
 
+// A batch normalization: its operands, which of them beside the first has all dimensions (-1: none), and whether it
+// gives two values of each feature beside the elements.
+struct NormForm {
+  Opcode opcode;
+  int64_t operands;
+  int64_t gradient;
+  bool has_sums;
+};
+// Returns null for other opcodes.
+const NormForm* NormFormOf(Opcode opcode);
 // Returns true for a batch normalization of f32 whose elements can be computed in a loop, once sums are known.
 bool IsLoopNorm(Instruction instruction);
 // Returns true for the result of a batch normalization that has the dimensions of its operand.

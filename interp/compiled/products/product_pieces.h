@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "interp/compiled/products/product_step.h"
+#include "interp/compiled/products/product_thunk.h"
 #include "interp/compiled/programs/pieces.h"
 #include "interp/exact/machine/run_context.h"
 #include "interp/exact/program/loop_nest.h"
@@ -14,7 +14,7 @@
 namespace hlokit::interp::compiled {
 
 // The arrays of the products of a batch. Strides are in bytes.
-struct BatchPlan : ThunkParams {
+struct BatchParams : ThunkParams {
   LoopNest batch;  // operands: left, right, result; in elements
   int64_t batches = 1;
   int64_t bytes[3] = {};  // of elements
@@ -37,7 +37,7 @@ struct BatchPlan : ThunkParams {
 };
 
 // Pieces of the products of a batch.
-struct PiecesPlan : BatchPlan {
+struct PiecesParams : BatchParams {
   Pieces rows;
   Pieces columns;
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "absl/container/inlined_vector.h"
-#include "interp/compiled/products/library_step.h"
+#include "interp/compiled/products/library_thunk.h"
 #include "interp/compiled/programs/pieces.h"
 #include "interp/exact/machine/run_context.h"
 
@@ -101,29 +101,29 @@ class OuterLines {
 // Lines of the operand as rows of f32: in the operand itself, or converted, scaled and deinterleaved in scratch memory.
 class OperandRows {
  public:
-  OperandRows(const WindowPlan& plan, const std::byte* in, WindowScale scale, float padding, Memory& memory)
-      : plan_(plan), g_(plan.layout), in_(in), scale_(scale), lines_(g_, false) {
-    if (IsDirect(plan)) return;
+  OperandRows(const WindowParams& params, const std::byte* in, WindowScale scale, float padding, Memory& memory)
+      : params_(params), g_(params.layout), in_(in), scale_(scale), lines_(g_, false) {
+    if (IsDirect(params)) return;
     keys_ = memory.Take<int64_t>(g_.operand_slots);
     std::fill_n(keys_, g_.operand_slots, -1);
-    slots_ = memory.Take<float>(g_.operand_slots * SlotElements(plan));
+    slots_ = memory.Take<float>(g_.operand_slots * SlotElements(params));
     line_ = memory.Take<float>(g_.operand_line());
-    if (!g_.features_minor) std::fill_n(slots_, g_.operand_slots * SlotElements(plan), padding);
+    if (!g_.features_minor) std::fill_n(slots_, g_.operand_slots * SlotElements(params), padding);
   }
 
-  static bool IsDirect(const WindowPlan& plan) {
-    return plan.layout.features_minor && plan.type == WindowType::kF32 && plan.before == WindowScale::Op::kNone;
+  static bool IsDirect(const WindowParams& params) {
+    return params.layout.features_minor && params.type == WindowType::kF32 && params.before == WindowScale::Op::kNone;
   }
-  static int64_t SlotElements(const WindowPlan& plan) {
-    const WindowLayout& g = plan.layout;
+  static int64_t SlotElements(const WindowParams& params) {
+    const WindowLayout& g = params.layout;
     const int64_t n = g.features_minor ? g.operand_line() : g.operand.arrays * g.operand.pitch;
     return AlignedBytes(n * 4) / 4;
   }
-  static int64_t Bytes(const WindowPlan& plan) {
-    if (IsDirect(plan)) return 0;
-    return AlignedBytes(plan.layout.operand_slots * 8) +
-           AlignedBytes(plan.layout.operand_slots * SlotElements(plan) * 4) +
-           AlignedBytes(plan.layout.operand_line() * 4);
+  static int64_t Bytes(const WindowParams& params) {
+    if (IsDirect(params)) return 0;
+    return AlignedBytes(params.layout.operand_slots * 8) +
+           AlignedBytes(params.layout.operand_slots * SlotElements(params) * 4) +
+           AlignedBytes(params.layout.operand_line() * 4);
   }
 
   // Returns the lines in the windows of a line, in the order of the window. They are valid until the next call.
@@ -142,20 +142,20 @@ class OperandRows {
   }
   WindowPrefetch After(const OuterLine& f, int64_t lines) const {
     if (keys_ != nullptr) return {};
-    const int64_t bytes = g_.operand_line() * plan_.element_bytes();
+    const int64_t bytes = g_.operand_line() * params_.element_bytes();
     return {in_ + (f.line + 1) * bytes, std::min(lines, g_.operand_lines - f.line - 1) * bytes};
   }
 
  private:
   const float* Row(const OuterLine& f) {
-    const std::byte* const from = in_ + f.line * g_.operand_line() * plan_.element_bytes();
+    const std::byte* const from = in_ + f.line * g_.operand_line() * params_.element_bytes();
     if (keys_ == nullptr) return reinterpret_cast<const float*>(from);
-    float* const slot = slots_ + f.slot * SlotElements(plan_);
+    float* const slot = slots_ + f.slot * SlotElements(params_);
     int64_t& key = keys_[f.slot];
     if (key == f.line) return slot;
     key = f.line;
     if (g_.features_minor) {
-      plan_.kernels->load(plan_.type, from, g_.operand_line(), scale_, slot);
+      params_.kernels->load(params_.type, from, g_.operand_line(), scale_, slot);
     } else {
       Deinterleave(from, slot);
     }
@@ -167,18 +167,18 @@ class OperandRows {
     const int64_t skipped = std::max<int64_t>(-to.left, 0), left = std::max<int64_t>(to.left, 0);
     const int64_t n = std::min(g_.operand_line() - skipped, to.arrays * to.pitch - left);
     if (n <= 0) return;
-    from += skipped * plan_.element_bytes();
+    from += skipped * params_.element_bytes();
     const bool whole = to.arrays == 1;
     const float* line = reinterpret_cast<const float*>(from);
-    if (whole || plan_.type != WindowType::kF32 || scale_.op != WindowScale::Op::kNone) {
-      plan_.kernels->load(plan_.type, from, n, scale_, whole ? slot + left : line_);
+    if (whole || params_.type != WindowType::kF32 || scale_.op != WindowScale::Op::kNone) {
+      params_.kernels->load(params_.type, from, n, scale_, whole ? slot + left : line_);
       line = line_;
     }
     if (whole) return;
     if (to.arrays == 2) {
       float* const first = slot + left % 2 * to.pitch + left / 2;
       float* const second = slot + (left + 1) % 2 * to.pitch + (left + 1) / 2;
-      return plan_.kernels->deinterleave(line, n, first, second);
+      return params_.kernels->deinterleave(line, n, first, second);
     }
     for (int64_t a = 0; a < to.arrays; ++a) {
       // The first element of array a.
@@ -188,7 +188,7 @@ class OperandRows {
     }
   }
 
-  const WindowPlan& plan_;
+  const WindowParams& params_;
   const WindowLayout& g_;
   const std::byte* const in_;
   const WindowScale scale_;
@@ -203,23 +203,23 @@ class OperandRows {
 // Maxima or minima of windows of one line, which several windows share.
 class BestRows {
  public:
-  BestRows(const WindowPlan& plan, float initial, Memory& memory) : plan_(plan), initial_(initial) {
-    if (!IsUsed(plan)) return;
-    const int64_t count = plan.layout.operand_slots;
+  BestRows(const WindowParams& params, float initial, Memory& memory) : params_(params), initial_(initial) {
+    if (!IsUsed(params)) return;
+    const int64_t count = params.layout.operand_slots;
     keys_ = memory.Take<int64_t>(count);
     std::fill_n(keys_, count, -1);
     all_numbers_ = memory.Take<uint8_t>(count);
     std::fill_n(all_numbers_, count, uint8_t{0});
-    slots_ = memory.Take<float>(count * SlotElements(plan));
+    slots_ = memory.Take<float>(count * SlotElements(params));
   }
-  static bool IsUsed(const WindowPlan& plan) { return plan.op != PoolOp::kSum && !plan.layout.dilated(); }
-  static int64_t SlotElements(const WindowPlan& plan) {
-    return AlignedBytes((plan.layout.features_minor ? plan.layout.result_line() : Features(plan.layout)) * 4) / 4;
+  static bool IsUsed(const WindowParams& params) { return params.op != PoolOp::kSum && !params.layout.dilated(); }
+  static int64_t SlotElements(const WindowParams& params) {
+    return AlignedBytes((params.layout.features_minor ? params.layout.result_line() : Features(params.layout)) * 4) / 4;
   }
-  static int64_t Bytes(const WindowPlan& plan) {
-    if (!IsUsed(plan)) return 0;
-    const int64_t count = plan.layout.operand_slots;
-    return AlignedBytes(count * 8) + AlignedBytes(count) + AlignedBytes(count * SlotElements(plan) * 4);
+  static int64_t Bytes(const WindowParams& params) {
+    if (!IsUsed(params)) return 0;
+    const int64_t count = params.layout.operand_slots;
+    return AlignedBytes(count * 8) + AlignedBytes(count) + AlignedBytes(count * SlotElements(params) * 4);
   }
 
   // Computes the result of a line. Returns false if the window has a NaN.
@@ -231,10 +231,10 @@ class BestRows {
       // What several windows share is kept in a slot. The result of a window of one line is not, nor what is known of
       // it.
       const bool is_kept = rows.size() > 1;
-      float* const row = is_kept ? slots_ + f.slot * SlotElements(plan_) : out;
+      float* const row = is_kept ? slots_ + f.slot * SlotElements(params_) : out;
       bool row_numbers = is_kept && all_numbers_[f.slot] != 0;
       if (!is_kept || keys_[f.slot] != f.line) {
-        row_numbers = plan_.kernels->best(plan_.op, rows[r].data, columns, initial_, operands.After(f, 1), row);
+        row_numbers = params_.kernels->best(params_.op, rows[r].data, columns, initial_, operands.After(f, 1), row);
       }
       if (is_kept) {
         keys_[f.slot] = f.line;
@@ -245,12 +245,12 @@ class BestRows {
     }
     if (!all_numbers || rows.empty()) return false;
     const int64_t n = columns.positions * columns.features;
-    if (rows.size() > 1) plan_.kernels->combine(plan_.op, best_.data(), static_cast<int64_t>(rows.size()), n, out);
+    if (rows.size() > 1) params_.kernels->combine(params_.op, best_.data(), static_cast<int64_t>(rows.size()), n, out);
     return true;
   }
 
  private:
-  const WindowPlan& plan_;
+  const WindowParams& params_;
   const float initial_;
   float* slots_ = nullptr;
   int64_t* keys_ = nullptr;  // line in each slot
@@ -262,13 +262,13 @@ class BestRows {
 class ResultLine {
  public:
   // `n`: elements; `deinterleaved`: arrays, or null for one with `features` elements.
-  ResultLine(const WindowPlan& plan, const DeinterleavedResults* deinterleaved, int64_t n, int64_t features,
+  ResultLine(const WindowParams& params, const DeinterleavedResults* deinterleaved, int64_t n, int64_t features,
              Memory& memory)
-      : plan_(plan), deinterleaved_(deinterleaved), n_(n) {
+      : params_(params), deinterleaved_(deinterleaved), n_(n) {
     arrays_ = deinterleaved_ == nullptr ? 1 : static_cast<int64_t>(deinterleaved_->tables.size());
     pitch_ = deinterleaved_ == nullptr ? features : deinterleaved_->features;
     direct_ =
-        plan.type == WindowType::kF32 && deinterleaved_ == nullptr && (plan.layout.features_minor || features == n);
+        params.type == WindowType::kF32 && deinterleaved_ == nullptr && (params.layout.features_minor || features == n);
     if (direct_) return;
     memory_ = memory.Take<float>(arrays_ * pitch_);
     line_ = memory.Take<float>(n);
@@ -289,22 +289,22 @@ class ResultLine {
       compute(table.Line(deinterleaved_ == nullptr ? features : deinterleaved_->features), memory_ + a * pitch_);
     }
     const float* from = memory_;
-    const bool converts = plan_.type != WindowType::kF32;
+    const bool converts = params_.type != WindowType::kF32;
     if (arrays_ > 1) {
       float* const merged = converts ? line_ : reinterpret_cast<float*>(to);
       if (arrays_ == 2) {
-        plan_.kernels->interleave(memory_, memory_ + pitch_, n_, merged);
+        params_.kernels->interleave(memory_, memory_ + pitch_, n_, merged);
       } else {
         for (int64_t i = 0; i < n_; ++i) merged[i] = memory_[i % arrays_ * pitch_ + i / arrays_];
       }
       if (!converts) return;
       from = line_;
     }
-    plan_.kernels->store(plan_.type, from, n_, {}, to);
+    params_.kernels->store(params_.type, from, n_, {}, to);
   }
 
  private:
-  const WindowPlan& plan_;
+  const WindowParams& params_;
   const DeinterleavedResults* const deinterleaved_;
   const int64_t n_;
   int64_t arrays_, pitch_;
@@ -316,32 +316,34 @@ class ResultLine {
 // Choices of lines of windows, and their gradients.
 class ChosenRows {
  public:
-  ChosenRows(const WindowPlan& plan, const std::byte* in, const std::byte* source, Memory& memory)
-      : plan_(plan), g_(plan.layout), source_(source), operand_(plan, in, {}, 0, memory), lines_(g_, true) {
-    const int64_t n = g_.window_slots * SlotElements(plan);
+  ChosenRows(const WindowParams& params, const std::byte* in, const std::byte* source, Memory& memory)
+      : params_(params), g_(params.layout), source_(source), operand_(params, in, {}, 0, memory), lines_(g_, true) {
+    const int64_t n = g_.window_slots * SlotElements(params);
     keys_ = memory.Take<int64_t>(g_.window_slots);
     std::fill_n(keys_, g_.window_slots, -1);
     chosen_ = memory.Take<uint8_t>(n);
     std::fill_n(chosen_, n, kNoneChosen);
-    if (IsDirect(plan)) return;
+    if (IsDirect(params)) return;
     gradients_ = memory.Take<float>(n);
     std::fill_n(gradients_, n, 0.0f);
   }
 
-  static bool IsDirect(const WindowPlan& plan) { return plan.layout.features_minor && plan.type == WindowType::kF32; }
-  static int64_t SlotElements(const WindowPlan& plan) {
-    const WindowLayout& g = plan.layout;
+  static bool IsDirect(const WindowParams& params) {
+    return params.layout.features_minor && params.type == WindowType::kF32;
+  }
+  static int64_t SlotElements(const WindowParams& params) {
+    const WindowLayout& g = params.layout;
     return AlignedBytes(g.features_minor ? g.result_line() : g.choices.pitch);
   }
-  static int64_t Bytes(const WindowPlan& plan) {
-    const int64_t n = plan.layout.window_slots * SlotElements(plan);
-    return OperandRows::Bytes(plan) + AlignedBytes(plan.layout.window_slots * 8) + AlignedBytes(n) +
-           (IsDirect(plan) ? 0 : AlignedBytes(4 * n));
+  static int64_t Bytes(const WindowParams& params) {
+    const int64_t n = params.layout.window_slots * SlotElements(params);
+    return OperandRows::Bytes(params) + AlignedBytes(params.layout.window_slots * 8) + AlignedBytes(n) +
+           (IsDirect(params) ? 0 : AlignedBytes(4 * n));
   }
 
   // Returns the gradients after those of the last call.
   WindowPrefetch NextLines() const {
-    if (!IsDirect(plan_) || last_ + 1 >= g_.result_lines) return {};
+    if (!IsDirect(params_) || last_ + 1 >= g_.result_lines) return {};
     return {reinterpret_cast<const std::byte*>(Gradients(last_ + 1)), 4 * g_.result_line()};
   }
   // Returns the lines of windows that cover a line of the operand, in their order.
@@ -355,8 +357,9 @@ class ChosenRows {
         key = last_ = f.line;
         Choose(f);
       }
-      const float* const gradients = IsDirect(plan_) ? Gradients(f.line) : gradients_ + f.slot * SlotElements(plan_);
-      rows_[i] = {chosen_ + f.slot * SlotElements(plan_), gradients, f.number};
+      const float* const gradients =
+          IsDirect(params_) ? Gradients(f.line) : gradients_ + f.slot * SlotElements(params_);
+      rows_[i] = {chosen_ + f.slot * SlotElements(params_), gradients, f.number};
     }
     return rows_;
   }
@@ -369,21 +372,21 @@ class ChosenRows {
   void Choose(const OuterLine& f) {
     const LinesOf<PoolRow>& rows = operand_.At(f.line);
     const int64_t count = static_cast<int64_t>(rows.size()), positions = g_.positions();
-    uint8_t* const chosen = chosen_ + f.slot * SlotElements(plan_);
-    const std::byte* const source = source_ + f.line * g_.result_line() * plan_.element_bytes();
-    float* const gradients = gradients_ + f.slot * SlotElements(plan_);
+    uint8_t* const chosen = chosen_ + f.slot * SlotElements(params_);
+    const std::byte* const source = source_ + f.line * g_.result_line() * params_.element_bytes();
+    float* const gradients = gradients_ + f.slot * SlotElements(params_);
     if (g_.features_minor) {
-      plan_.kernels->choose(plan_.greater, plan_.equal, rows.data(), count, g_.columns.Line(g_.features),
-                            operand_.NextLines(), chosen);
-      if (!IsDirect(plan_)) plan_.kernels->load(plan_.type, source, g_.result_line(), {}, gradients);
+      params_.kernels->choose(params_.greater, params_.equal, rows.data(), count, g_.columns.Line(g_.features),
+                              operand_.NextLines(), chosen);
+      if (!IsDirect(params_)) params_.kernels->load(params_.type, source, g_.result_line(), {}, gradients);
       return;
     }
     uint8_t* const to = chosen + g_.choices.left;
     const int64_t whole = (positions + 15) / 16 * 16;
-    plan_.kernels->choose(plan_.greater, plan_.equal, rows.data(), count, g_.columns.Line(whole), {}, to);
+    params_.kernels->choose(params_.greater, params_.equal, rows.data(), count, g_.columns.Line(whole), {}, to);
     std::fill(to + positions, to + whole, kNoneChosen);
     for (int64_t p : g_.edges) to[p] = ChooseAtEdge(rows, p);
-    plan_.kernels->load(plan_.type, source, positions, {}, gradients + g_.choices.left);
+    params_.kernels->load(params_.type, source, positions, {}, gradients + g_.choices.left);
   }
 
   // The window at position p is not all in the line.
@@ -394,7 +397,8 @@ class ChosenRows {
       for (const WindowColumn& column : g_.columns.columns) {
         if (g_.line.window.ElementAt(p, column.number) < 0) continue;
         const float x = row.data[column.offset + p];
-        const bool stays = plan_.greater ? (plan_.equal ? best >= x : best > x) : (plan_.equal ? best <= x : best < x);
+        const bool stays =
+            params_.greater ? (params_.equal ? best >= x : best > x) : (params_.equal ? best <= x : best < x);
         if (chosen != kNoneChosen && stays) continue;
         best = x;
         chosen = static_cast<uint8_t>(row.number + column.number);
@@ -403,7 +407,7 @@ class ChosenRows {
     return chosen;
   }
 
-  const WindowPlan& plan_;
+  const WindowParams& params_;
   const WindowLayout& g_;
   const std::byte* const source_;
   OperandRows operand_;
@@ -415,12 +419,12 @@ class ChosenRows {
   LinesOf<ScatterRow> rows_;
 };
 
-const DeinterleavedResults* DeinterleavedResultsOf(const WindowPlan& plan) {
-  return !plan.layout.features_minor && plan.layout.dilated() ? &plan.layout.results : nullptr;
+const DeinterleavedResults* DeinterleavedResultsOf(const WindowParams& params) {
+  return !params.layout.features_minor && params.layout.dilated() ? &params.layout.results : nullptr;
 }
-float FloatOf(const WindowPlan& plan, const std::byte* in) {
+float FloatOf(const WindowParams& params, const std::byte* in) {
   float value;
-  plan.kernels->load(plan.type, in, 1, {}, &value);
+  params.kernels->load(params.type, in, 1, {}, &value);
   return value;
 }
 
@@ -434,19 +438,18 @@ void InPieces(RunContext& context, int64_t lines, int64_t bytes, double cost, bo
 
 }  // namespace
 
-int64_t WindowPlan::PoolScratch() const {
+int64_t WindowParams::PoolScratch() const {
   const int64_t features = layout.features_minor ? layout.result_line() : Features(layout);
   return OperandRows::Bytes(*this) + BestRows::Bytes(*this) +
          ResultLine::Bytes(DeinterleavedResultsOf(*this), layout.result_line(), features);
 }
 
-int64_t WindowPlan::GradientScratch() const {
+int64_t WindowParams::GradientScratch() const {
   const DeinterleavedResults* const deinterleaved = layout.features_minor ? nullptr : &layout.gradients;
   return ChosenRows::Bytes(*this) + ResultLine::Bytes(deinterleaved, layout.operand_line(), layout.operand_line());
 }
 
-void RunPool(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const WindowPlan*>(plan);
+void RunPool(const WindowParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const WindowLayout& g = p.layout;
   const float initial = FloatOf(p, in[1]);
   WindowScale before = {p.before, 1}, after = {p.after, 1};
@@ -481,8 +484,7 @@ void RunPool(const ThunkParams* plan, const std::byte* const* in, std::byte* con
   InPieces(context, g.result_lines, bytes, cost, shares, run);
 }
 
-void RunPoolGradient(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const WindowPlan*>(plan);
+void RunPoolGradient(const WindowParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const WindowLayout& g = p.layout;
   const float initial = FloatOf(p, in[2]);
   const int64_t bytes = 2 * g.operand_line() * p.element_bytes();

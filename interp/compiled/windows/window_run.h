@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of steps with windows: pooling, and the gradient of pooling that selects.
+// The kernels of thunks with windows: pooling, and the gradient of pooling that selects.
 #ifndef HLOKIT_INTERP_COMPILED_WINDOWS_WINDOW_RUN_H_
 #define HLOKIT_INTERP_COMPILED_WINDOWS_WINDOW_RUN_H_
 
@@ -13,11 +13,11 @@
 namespace hlokit::interp::compiled {
 
 // Of both: each line is computed by itself from lines of the operand, so that any thread may compute any of them.
-struct WindowPlan : ThunkParams {
+struct WindowParams : ThunkParams {
   WindowLayout layout;
   WindowType type = WindowType::kF32;
   const WindowKernels* kernels = nullptr;
-  // Pooling. Elements of the operand and of the result are scaled by the last operands of the step.
+  // Pooling. Elements of the operand and of the result are scaled by the last operands of the thunk.
   PoolOp op = PoolOp::kMaximum;
   WindowScale::Op before = WindowScale::Op::kNone, after = WindowScale::Op::kNone;
   // The gradient.
@@ -30,9 +30,10 @@ struct WindowPlan : ThunkParams {
 };
 
 // Operands: array, initial value, scales of the operand and the result, if there are such.
-void RunPool(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context);
+void RunPool(const WindowParams& params, const std::byte* const* in, std::byte* const* out, RunContext& context);
 // Operands: array, gradients of the results, initial value.
-void RunPoolGradient(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context);
+void RunPoolGradient(const WindowParams& params, const std::byte* const* in, std::byte* const* out,
+                     RunContext& context);
 
 }  // namespace hlokit::interp::compiled
 

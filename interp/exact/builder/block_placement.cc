@@ -144,11 +144,11 @@ namespace {
 // The values of a computation's slots.
 class SlotValues {
  public:
-  explicit SlotValues(CompiledComputation* routine)
-      : r_(*routine), steps_(static_cast<uint32_t>(r_.thunks.size())), value_of_(r_.slots.size(), kNone) {}
+  explicit SlotValues(CompiledComputation* computation)
+      : r_(*computation), steps_(static_cast<uint32_t>(r_.thunks.size())), value_of_(r_.slots.size(), kNone) {}
 
   void Find();
-  void Plan(bool is_placed);
+  void Assign(bool is_placed);
 
  private:
   static constexpr uint32_t kNone = 0xffffffffu;
@@ -163,7 +163,7 @@ class SlotValues {
     std::vector<uint32_t> reusing;  // slots that take over its memory
   };
 
-  const MemoryPlan* LargestCallee(const Thunk& thunk) const;
+  const MemoryUsage* LargestCallee(const Thunk& thunk) const;
   void Place();
 
   CompiledComputation& r_;
@@ -220,18 +220,19 @@ void SlotValues::Find() {
   }
 }
 
-const MemoryPlan* SlotValues::LargestCallee(const Thunk& thunk) const {
-  const MemoryPlan* most = nullptr;
+const MemoryUsage* SlotValues::LargestCallee(const Thunk& thunk) const {
+  const MemoryUsage* most = nullptr;
   const auto look = [&](const CompiledComputation* callee) {
     if (callee != nullptr && (most == nullptr || callee->memory.live_bytes > most->live_bytes)) most = &callee->memory;
   };
-  if (thunk.kind == ThunkKind::kCall) look(static_cast<const CallPlan*>(thunk.plan)->callee);
+  if (thunk.kind == ThunkKind::kCall) look(static_cast<const CallParams*>(thunk.params)->callee);
   if (thunk.kind == ThunkKind::kWhile) {
-    look(static_cast<const WhilePlan*>(thunk.plan)->condition);
-    look(static_cast<const WhilePlan*>(thunk.plan)->body);
+    look(static_cast<const WhileParams*>(thunk.params)->condition);
+    look(static_cast<const WhileParams*>(thunk.params)->body);
   }
   if (thunk.kind == ThunkKind::kConditional) {
-    for (const CompiledComputation* branch : static_cast<const ConditionalPlan*>(thunk.plan)->branches) look(branch);
+    for (const CompiledComputation* branch : static_cast<const ConditionalParams*>(thunk.params)->branches)
+      look(branch);
   }
   return most;
 }
@@ -268,7 +269,7 @@ void SlotValues::Place() {
       std::max(r_.memory.live_bytes, SaturatingAdd(r_.memory.planned_bytes, placement.planned_bytes));
 }
 
-void SlotValues::Plan(bool is_placed) {
+void SlotValues::Assign(bool is_placed) {
   // Changes of what is live: all; what every run takes; what has no place.
   struct Change {
     int64_t live = 0, required = 0, unplaced = 0;
@@ -288,37 +289,37 @@ void SlotValues::Plan(bool is_placed) {
     add(value.life.begin, value.life.end, {bytes, may_take_none ? 0 : bytes, has_place ? 0 : bytes});
   }
   for (uint32_t t = 0; t < steps_; ++t) {
-    const MemoryPlan* const callee = LargestCallee(r_.thunks[t]);
+    const MemoryUsage* const callee = LargestCallee(r_.thunks[t]);
     if (callee == nullptr) continue;
     const int64_t bytes = std::min(callee->live_bytes, kMaxBytes);
     add(t, t, {bytes, 0, bytes});
   }
-  MemoryPlan& plan = r_.memory;
+  MemoryUsage& memory = r_.memory;
   Change now;
   for (uint32_t t = 0; t < steps_; ++t) {
     now.live += changes[t].live;
     now.required += changes[t].required;
     now.unplaced += changes[t].unplaced;
-    plan.live_bytes = std::max(plan.live_bytes, now.live);
-    plan.planned_bytes = std::max(plan.planned_bytes, now.unplaced);
-    if (now.required > plan.required_bytes) {
-      plan.required_bytes = now.required;
-      plan.at = r_.thunks[t].instruction;
+    memory.live_bytes = std::max(memory.live_bytes, now.live);
+    memory.planned_bytes = std::max(memory.planned_bytes, now.unplaced);
+    if (now.required > memory.required_bytes) {
+      memory.required_bytes = now.required;
+      memory.at = r_.thunks[t].instruction;
     }
   }
   if (is_placed) {
     Place();
   } else {
-    plan.planned_bytes = plan.live_bytes;
+    memory.planned_bytes = memory.live_bytes;
   }
 }
 
 }  // namespace
 
-void PlanMemory(CompiledComputation* computation, bool is_placed) {
+void AssignMemory(CompiledComputation* computation, bool is_placed) {
   SlotValues values(computation);
   values.Find();
-  values.Plan(is_placed);
+  values.Assign(is_placed);
 }
 
 }  // namespace hlokit::interp

@@ -39,7 +39,7 @@ Placement PlaceValues(std::vector<PlacedValue>* values, std::vector<OutsideValue
 // Sets the memory of a computation and, if it runs once and is to be placed, the offsets of its slots. Values that
 // calls, loops and collectives hold have none: they may live longer than their last use. Requires: the memory of the
 // computations that it calls is set.
-void PlanMemory(CompiledComputation* computation, bool is_placed);
+void AssignMemory(CompiledComputation* computation, bool is_placed);
 
 }  // namespace hlokit::interp
 

@@ -5,7 +5,7 @@
 
 namespace hlokit::interp {
 
-void CollectivePlan::ForEachTarget(int64_t from, int64_t count, absl::FunctionRef<void(int64_t)> target) const {
+void CollectiveParams::ForEachTarget(int64_t from, int64_t count, absl::FunctionRef<void(int64_t)> target) const {
   if (!neighbors.empty()) {
     for (int64_t to : neighbors[static_cast<size_t>(from)]) target(to);
     return;
@@ -13,7 +13,7 @@ void CollectivePlan::ForEachTarget(int64_t from, int64_t count, absl::FunctionRe
   for (int64_t to = 0; to < count; ++to) target(to);
 }
 
-void CollectivePlan::Run(absl::Span<const CollectiveMember> members, RunContext& context) const {
+void CollectiveParams::Run(absl::Span<const CollectiveMember> members, RunContext& context) const {
   if (!Check(members, context)) return;
   for (const CollectiveMember& m : members) FillResults(m);
   const auto n = static_cast<int64_t>(members.size());

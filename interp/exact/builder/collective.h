@@ -17,7 +17,7 @@
 namespace hlokit::interp {
 
 // One device of a group, which others name by its position in the group: its operands and result buffers. Of a device
-// of another process, only the operands that the plan's `shared_operands` name; the rest is null.
+// of another process, only the operands that the parameters's `shared_operands` name; the rest is null.
 struct CollectiveMember {
   int64_t device = 0;
   const std::byte* const* operands = nullptr;
@@ -51,7 +51,7 @@ struct CollectiveReduction {
 };
 
 // Parameters of a ThunkKind::kCollective thunk.
-struct CollectivePlan : ThunkParams {
+struct CollectiveParams : ThunkParams {
   std::vector<std::vector<int64_t>> groups;  // groups of devices that synchronize
   std::vector<int64_t> group_of;             // by device
   int64_t number = 0;                        // not 0: the same collective as others with this number

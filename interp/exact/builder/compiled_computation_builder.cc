@@ -15,6 +15,7 @@
 #include "interp/exact/machine/run_context.h"
 #include "interp/exact/machine/strided_copy.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/name_range.h"
 
 namespace hlokit::interp {
 
@@ -45,8 +46,8 @@ constexpr uint32_t kOpen = kNoView - 2;
 
 }  // namespace
 
-CompiledComputationBuilder::CompiledComputationBuilder(ProgramBuilder& program, CompiledComputation* routine)
-    : program_(program), routine_(routine) {}
+CompiledComputationBuilder::CompiledComputationBuilder(ProgramBuilder& program, CompiledComputation* compiled)
+    : program_(program), compiled_(compiled) {}
 
 absl::Span<const View> CompiledComputationBuilder::leaves(Instruction instruction) const {
   const uint32_t first = program_.first_view()[instruction.id().value];
@@ -75,22 +76,19 @@ void CompiledComputationBuilder::FailMismatch(std::string_view expected) {
 }
 
 void CompiledComputationBuilder::Warn(std::string message) {
-  SourceRange range;
-  const uint32_t offset = current_.record().source_offset;
-  if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(current_.name().size())};
-  program_.sink().Warning(DiagnosticKind::kUnsupported, range, std::move(message));
+  program_.sink().Warning(DiagnosticKind::kUnsupported, NameRange(current_), std::move(message));
 }
 
 void CompiledComputationBuilder::EmitTrap(std::string message) {
-  struct FailPlan : ThunkParams {
+  struct FailParams : ThunkParams {
     std::string message;
   };
-  auto plan = std::make_unique<FailPlan>();
-  plan->message = std::move(message);
-  Thunk& step = Emit([](const ThunkParams* p, const std::byte* const*, std::byte* const*,
-                        RunContext& context) { context.Fail(static_cast<const FailPlan*>(p)->message); },
-                     std::move(plan), {});
-  step.pure = false;
+  auto params = std::make_unique<FailParams>();
+  params->message = std::move(message);
+  Thunk& thunk = Emit([](const ThunkParams* p, const std::byte* const*, std::byte* const*,
+                         RunContext& context) { context.Fail(static_cast<const FailParams*>(p)->message); },
+                      std::move(params), {});
+  thunk.pure = false;
 }
 
 const int64_t* CompiledComputationBuilder::NewStrides(absl::Span<const int64_t> strides,
@@ -106,8 +104,8 @@ View CompiledComputationBuilder::MakeDense(const View& view) {
   if (view.dense()) return view;
   const auto key = std::make_tuple(view.slot, view.strides, view.offset, view.shape.record());
   if (const auto it = dense_copies_.find(key); it != dense_copies_.end()) return it->second;
-  std::unique_ptr<ThunkParams> plan = StridedCopyPlan(view);
-  const View copy = EmitTo(RunStridedCopy, std::move(plan), {&view, 1}, {&view.shape, 1})[0];
+  std::unique_ptr<ThunkParams> params = StridedCopyParams(view);
+  const View copy = EmitTo(RunStridedCopy, std::move(params), {&view, 1}, {&view.shape, 1})[0];
   dense_copies_.emplace(key, copy);
   return copy;
 }
@@ -145,7 +143,7 @@ void CompiledComputationBuilder::AliasResult(Instruction tuple, int64_t index) {
 ShapeTable& CompiledComputationBuilder::program_shapes() { return program_.module().context().shapes; }
 
 uint32_t CompiledComputationBuilder::NewSlots(absl::Span<const Shape> leaves) {
-  const uint32_t first = static_cast<uint32_t>(routine_->slots.size());
+  const uint32_t first = static_cast<uint32_t>(compiled_->slots.size());
   for (Shape leaf : leaves) {
     SlotInfo info;
     info.bytes = BytesOfLeaf(leaf);
@@ -155,37 +153,37 @@ uint32_t CompiledComputationBuilder::NewSlots(absl::Span<const Shape> leaves) {
                   program_.options().limits.BytesText()));
       info.bytes = 0;
     }
-    routine_->slots.push_back(info);
+    compiled_->slots.push_back(info);
   }
   return first;
 }
 
 Thunk& CompiledComputationBuilder::AddThunk(absl::Span<const View> operands) {
-  Thunk step;
-  step.operand_begin = static_cast<uint32_t>(routine_->operands.size());
-  step.operand_count = static_cast<uint32_t>(operands.size());
-  step.instruction = current_.id();
-  for (const View& v : operands) routine_->operands.push_back({v.slot, v.offset});
-  routine_->thunks.push_back(step);
-  return routine_->thunks.back();
+  Thunk thunk;
+  thunk.operand_begin = static_cast<uint32_t>(compiled_->operands.size());
+  thunk.operand_count = static_cast<uint32_t>(operands.size());
+  thunk.instruction = current_.id();
+  for (const View& v : operands) compiled_->operands.push_back({v.slot, v.offset});
+  compiled_->thunks.push_back(thunk);
+  return compiled_->thunks.back();
 }
 
-ViewList CompiledComputationBuilder::EmitTo(Kernel kernel, std::unique_ptr<ThunkParams> plan,
+ViewList CompiledComputationBuilder::EmitTo(Kernel kernel, std::unique_ptr<ThunkParams> params,
                                             absl::Span<const View> operands, absl::Span<const Shape> results,
                                             absl::Span<const InPlaceReuse> reuse, bool elementwise) {
-  Thunk& step = AddThunk(operands);
-  step.kernel = kernel;
-  step.plan = plan.get();
-  if (plan != nullptr) routine_->plans.push_back(std::move(plan));
-  step.result_begin = NewSlots(results);
-  step.result_count = static_cast<uint32_t>(results.size());
+  Thunk& thunk = AddThunk(operands);
+  thunk.kernel = kernel;
+  thunk.params = params.get();
+  if (params != nullptr) compiled_->thunk_params.push_back(std::move(params));
+  thunk.result_begin = NewSlots(results);
+  thunk.result_count = static_cast<uint32_t>(results.size());
   for (const InPlaceReuse& r : reuse) {
     if (r.operand >= operands.size()) continue;
     const View& from = operands[r.operand];
-    const uint32_t to = step.result_begin + r.result;
-    if (!from.dense() || from.offset != 0 || routine_->slots[from.slot].constant != nullptr ||
-        BytesOfLeaf(from.shape) != routine_->slots[to].bytes ||
-        routine_->slots[from.slot].bytes != routine_->slots[to].bytes) {
+    const uint32_t to = thunk.result_begin + r.result;
+    if (!from.dense() || from.offset != 0 || compiled_->slots[from.slot].constant != nullptr ||
+        BytesOfLeaf(from.shape) != compiled_->slots[to].bytes ||
+        compiled_->slots[from.slot].bytes != compiled_->slots[to].bytes) {
       continue;
     }
     // Other operands in the same slot must be read in step with this one.
@@ -195,98 +193,98 @@ ViewList CompiledComputationBuilder::EmitTo(Kernel kernel, std::unique_ptr<Thunk
       shared = shared || !elementwise || !operands[i].dense() || operands[i].offset != 0 ||
                BytesOfLeaf(operands[i].shape) != BytesOfLeaf(from.shape);
     }
-    if (!shared) reuses_.push_back({static_cast<uint32_t>(routine_->thunks.size() - 1), r});
+    if (!shared) reuses_.push_back({static_cast<uint32_t>(compiled_->thunks.size() - 1), r});
   }
   ViewList views;
   for (size_t i = 0; i < results.size(); ++i) {
-    views.push_back({results[i], step.result_begin + static_cast<uint32_t>(i), nullptr, 0});
+    views.push_back({results[i], thunk.result_begin + static_cast<uint32_t>(i), nullptr, 0});
   }
   return views;
 }
 
-Thunk& CompiledComputationBuilder::Emit(Kernel kernel, std::unique_ptr<ThunkParams> plan,
+Thunk& CompiledComputationBuilder::Emit(Kernel kernel, std::unique_ptr<ThunkParams> params,
                                         absl::Span<const View> operands, absl::Span<const InPlaceReuse> reuse,
                                         bool elementwise) {
   if (const Shape result = shape(); result.IsArray()) {
-    SetResults(EmitTo(kernel, std::move(plan), operands, {&result, 1}, reuse, elementwise));
+    SetResults(EmitTo(kernel, std::move(params), operands, {&result, 1}, reuse, elementwise));
   } else {
     std::vector<Shape> results;
     AppendLeaves(result, &results);
-    SetResults(EmitTo(kernel, std::move(plan), operands, results, reuse, elementwise));
+    SetResults(EmitTo(kernel, std::move(params), operands, results, reuse, elementwise));
   }
-  return routine_->thunks.back();
+  return compiled_->thunks.back();
 }
 
-Thunk& CompiledComputationBuilder::EmitInPlace(Kernel kernel, std::unique_ptr<ThunkParams> plan,
+Thunk& CompiledComputationBuilder::EmitInPlace(Kernel kernel, std::unique_ptr<ThunkParams> params,
                                                absl::Span<const View> operands, size_t count) {
   std::vector<InPlaceReuse> reuse;
   for (size_t i = 0; i < std::min<size_t>(count, 0xffff); ++i)
     reuse.push_back({static_cast<uint16_t>(i), static_cast<uint16_t>(i)});
-  return Emit(kernel, std::move(plan), operands, reuse);
+  return Emit(kernel, std::move(params), operands, reuse);
 }
 
 ViewList CompiledComputationBuilder::EmitCall(CompiledComputation* callee, absl::Span<const View> operands,
                                               absl::Span<const Shape> results) {
-  auto plan = std::make_unique<CallPlan>();
-  plan->callee = callee;
-  ViewList views = EmitTo(nullptr, std::move(plan), operands, results);
-  routine_->thunks.back().kind = ThunkKind::kCall;
+  auto params = std::make_unique<CallParams>();
+  params->callee = callee;
+  ViewList views = EmitTo(nullptr, std::move(params), operands, results);
+  compiled_->thunks.back().kind = ThunkKind::kCall;
   return views;
 }
 
-ViewList CompiledComputationBuilder::EmitCollective(std::unique_ptr<CollectivePlan> plan,
+ViewList CompiledComputationBuilder::EmitCollective(std::unique_ptr<CollectiveParams> params,
                                                     absl::Span<const View> operands, absl::Span<const Shape> results) {
   if (const absl::Span<const int64_t> numbers = program_.options().collective_numbers; !numbers.empty()) {
-    plan->number = numbers[instruction().id().value];
+    params->number = numbers[instruction().id().value];
   }
-  ViewList views = EmitTo(nullptr, std::move(plan), operands, results);
-  routine_->thunks.back().kind = ThunkKind::kCollective;
+  ViewList views = EmitTo(nullptr, std::move(params), operands, results);
+  compiled_->thunks.back().kind = ThunkKind::kCollective;
   return views;
 }
 
-Thunk& CompiledComputationBuilder::EmitControl(ThunkKind kind, std::unique_ptr<ThunkParams> plan,
+Thunk& CompiledComputationBuilder::EmitControl(ThunkKind kind, std::unique_ptr<ThunkParams> params,
                                                absl::Span<const View> operands, absl::Span<const Shape> more) {
   std::vector<Shape> results;
   AppendLeaves(shape(), &results);
   results.insert(results.end(), more.begin(), more.end());
-  ViewList views = EmitTo(nullptr, std::move(plan), operands, results);
+  ViewList views = EmitTo(nullptr, std::move(params), operands, results);
   views.resize(views.size() - more.size());
-  routine_->thunks.back().kind = kind;
+  compiled_->thunks.back().kind = kind;
   SetResults(views);
-  return routine_->thunks.back();
+  return compiled_->thunks.back();
 }
 
 View CompiledComputationBuilder::EmitMoved(const MovedThunk& moved, View leaf) {
   leaf.offset += moved.offset;
   const Shape bytes = program_shapes().Array(ElementType::kU8, {moved.bytes});
   const View result = EmitTo(moved.kernel, nullptr, {&leaf, 1}, {&bytes, 1})[0];
-  routine_->thunks.back().plan = moved.plan;
+  compiled_->thunks.back().params = moved.params;
   LeaveLoops();
   return result;
 }
 
 bool CompiledComputationBuilder::IsUnchangedInLoop(const View& view) const {
-  const Computation computation = routine_->computation;
+  const Computation computation = compiled_->computation;
   if (!program_.is_body_of_one_loop(computation) || computation.parameter_count() != 1) return false;
-  const auto leaf = std::find(routine_->parameters.begin(), routine_->parameters.end(), view.slot);
+  const auto leaf = std::find(compiled_->parameters.begin(), compiled_->parameters.end(), view.slot);
   const Instruction root = computation.root();
-  if (leaf == routine_->parameters.end() || root.opcode() != Opcode::kTuple) return false;
+  if (leaf == compiled_->parameters.end() || root.opcode() != Opcode::kTuple) return false;
   // A flat tuple, whose elements are the leaves.
-  const int64_t index = leaf - routine_->parameters.begin();
-  if (root.operand_count() != static_cast<int64_t>(routine_->parameters.size())) return false;
+  const int64_t index = leaf - compiled_->parameters.begin();
+  if (root.operand_count() != static_cast<int64_t>(compiled_->parameters.size())) return false;
   const Instruction returned = root.operand(index);
   return returned.opcode() == Opcode::kGetTupleElement && returned.operand(0) == computation.parameter(0) &&
          returned.int_attr(Attr::kIndex) == index;
 }
 
 View CompiledComputationBuilder::Constant(Shape shape, const std::byte* data) {
-  const uint32_t slot = static_cast<uint32_t>(routine_->slots.size());
+  const uint32_t slot = static_cast<uint32_t>(compiled_->slots.size());
   SlotInfo info;
   info.bytes = BytesOfLeaf(shape);
   // An empty array has no bytes, but its slot still counts as constant.
   static constexpr std::byte kNothing[16] = {};
   info.constant = data != nullptr ? data : kNothing;
-  routine_->slots.push_back(info);
+  compiled_->slots.push_back(info);
   return {shape, slot, nullptr, 0};
 }
 
@@ -309,7 +307,7 @@ void CompiledComputationBuilder::PrepareParameter() {
   std::vector<View> views;
   for (Shape s : shapes) {
     const uint32_t slot = NewSlots({&s, 1});
-    routine_->parameters[leaf++] = slot;
+    compiled_->parameters[leaf++] = slot;
     views.push_back({s, slot, nullptr, 0});
   }
   SetResults(views);
@@ -368,7 +366,7 @@ bool CompiledComputationBuilder::Prepare(Instruction instruction) {
     return false;
   }
   if (!FitTypes()) return false;
-  const uint32_t first_slot = static_cast<uint32_t>(routine_->slots.size());
+  const uint32_t first_slot = static_cast<uint32_t>(compiled_->slots.size());
   KernelProvider* const kernels = program_.options().kernels;
   if (kernels == nullptr || !kernels->Prepare(*this)) prepare(*this);
   if (failed_) return false;
@@ -380,7 +378,7 @@ void CompiledComputationBuilder::MakeGroups() {
   KernelProvider* const kernels = program_.options().kernels;
   if (kernels == nullptr) return;
   const std::vector<uint32_t>& first_view = program_.first_view();
-  groups_ = kernels->Group(routine_->computation, [&](Instruction i) { return first_view[i.id().value] == kLive; });
+  groups_ = kernels->Group(compiled_->computation, [&](Instruction i) { return first_view[i.id().value] == kLive; });
   dependencies_.resize(groups_.size());
   for (uint32_t g = 0; g < groups_.size(); ++g) {
     for (Instruction member : groups_[g].members) group_of_[member.id().value] = g;
@@ -470,13 +468,13 @@ bool CompiledComputationBuilder::Visit(Instruction root) {
 }
 
 bool CompiledComputationBuilder::Build() {
-  const Computation computation = routine_->computation;
+  const Computation computation = compiled_->computation;
   const size_t count = static_cast<size_t>(computation.instruction_count());
   views_.reserve(count);
-  routine_->slots.reserve(count);
-  routine_->thunks.reserve(count);
-  routine_->operands.reserve(count);
-  routine_->plans.reserve(count);
+  compiled_->slots.reserve(count);
+  compiled_->thunks.reserve(count);
+  compiled_->operands.reserve(count);
+  compiled_->thunk_params.reserve(count);
   int64_t parameter_leaves = 0;
   for (int64_t i = 0; i < computation.parameter_count(); ++i) {
     parameter_begins_.push_back(static_cast<size_t>(parameter_leaves));
@@ -487,7 +485,7 @@ bool CompiledComputationBuilder::Build() {
     }
     parameter_leaves += program_.LeafCount(shape);
   }
-  routine_->parameters.assign(static_cast<size_t>(parameter_leaves), kNoSlot);
+  compiled_->parameters.assign(static_cast<size_t>(parameter_leaves), kNoSlot);
 
   // Live instructions: the root, instructions with side effects, and their transitive operands.
   std::vector<Instruction> pending = {computation.root()};
@@ -515,7 +513,7 @@ bool CompiledComputationBuilder::Build() {
   for (const View& v : std::vector<View>(leaves(current_).begin(), leaves(current_).end()))
     results.push_back(MakeDense(v));
   if (failed_) return false;
-  for (const View& v : results) routine_->results.push_back({v.slot, v.offset});
+  for (const View& v : results) compiled_->results.push_back({v.slot, v.offset});
   MoveThunksOut();
   HoistInvariantThunks();
   ComputeLastUses();

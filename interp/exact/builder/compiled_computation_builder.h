@@ -37,7 +37,7 @@ struct AsyncChain {
 
 class CompiledComputationBuilder {
  public:
-  CompiledComputationBuilder(ProgramBuilder& program, CompiledComputation* routine);
+  CompiledComputationBuilder(ProgramBuilder& program, CompiledComputation* compiled);
 
   // Builds the compiled computation from the live instructions in an order that respects operands and control
   // dependences. Returns false after an error, which has been reported.
@@ -47,7 +47,7 @@ class CompiledComputationBuilder {
 
   ProgramBuilder& program() { return program_; }
   Instruction instruction() const { return current_; }
-  Computation computation() const { return routine_->computation; }
+  Computation computation() const { return compiled_->computation; }
   // Returns the result shape: as declared, or with the types in which the instruction computes (SetResults converts).
   Shape shape() const { return result_shape_; }
   // Returns array operand i in the type in which the instruction computes.
@@ -85,25 +85,25 @@ class CompiledComputationBuilder {
   // Emits a thunk whose results are the leaves of the instruction. `reuse`: (operand, result) pairs that the kernel can
   // compute in place. `elementwise`: the kernel reads each element of each operand before it writes the same element of
   // the result, so that other operands may be the same value.
-  Thunk& Emit(Kernel kernel, std::unique_ptr<ThunkParams> plan, absl::Span<const View> operands,
+  Thunk& Emit(Kernel kernel, std::unique_ptr<ThunkParams> params, absl::Span<const View> operands,
               absl::Span<const InPlaceReuse> reuse = {}, bool elementwise = false);
   // Emits a thunk with `reuse` = (0, 0), (1, 1), ... up to `count`.
-  Thunk& EmitInPlace(Kernel kernel, std::unique_ptr<ThunkParams> plan, absl::Span<const View> operands, size_t count);
+  Thunk& EmitInPlace(Kernel kernel, std::unique_ptr<ThunkParams> params, absl::Span<const View> operands, size_t count);
   // Emits a thunk with results of the given shapes and returns their views.
-  ViewList EmitTo(Kernel kernel, std::unique_ptr<ThunkParams> plan, absl::Span<const View> operands,
+  ViewList EmitTo(Kernel kernel, std::unique_ptr<ThunkParams> params, absl::Span<const View> operands,
                   absl::Span<const Shape> results, absl::Span<const InPlaceReuse> reuse = {}, bool elementwise = false);
   // Emits a call of `callee` with results of these shapes. Requires: dense operands.
   ViewList EmitCall(CompiledComputation* callee, absl::Span<const View> operands, absl::Span<const Shape> results);
   // Emits a collective with results of these shapes. Requires: dense operands.
-  ViewList EmitCollective(std::unique_ptr<CollectivePlan> plan, absl::Span<const View> operands,
+  ViewList EmitCollective(std::unique_ptr<CollectiveParams> params, absl::Span<const View> operands,
                           absl::Span<const Shape> results);
   // Emits a thunk of another kind. `more`: shapes of results that are not leaves of the instruction. Requires: dense
   // operands.
-  Thunk& EmitControl(ThunkKind kind, std::unique_ptr<ThunkParams> plan, absl::Span<const View> operands,
+  Thunk& EmitControl(ThunkKind kind, std::unique_ptr<ThunkParams> params, absl::Span<const View> operands,
                      absl::Span<const Shape> more = {});
   // Lets the thunk emitted last leave the body of a loop that does not change its operand. Requires: one operand and
   // one result.
-  void LeaveLoops() { routine_->thunks.back().leaves_loops = true; }
+  void LeaveLoops() { compiled_->thunks.back().leaves_loops = true; }
   // Emits a thunk that left the body of a loop, whose operand is `leaf` of the loop's state.
   View EmitMoved(const MovedThunk& moved, View leaf);
   // Returns true if the array is an element of the state of a loop whose body, which is this computation, returns it as
@@ -114,7 +114,7 @@ class CompiledComputationBuilder {
   View Constant(Shape shape, const std::byte* data);
   // Returns the first element of a view of a constant; null for other views.
   const std::byte* ConstantData(const View& view) const {
-    const std::byte* const data = routine_->slots[view.slot].constant;
+    const std::byte* const data = compiled_->slots[view.slot].constant;
     return data == nullptr ? nullptr : data + view.offset;
   }
   // Keeps memory as long as the program.
@@ -148,7 +148,7 @@ class CompiledComputationBuilder {
   // Emits an observation of a group that is prepared, if one of its members is to be shown with it.
   void ObserveGroup(const InstructionGroup& group);
   // Emits a thunk that shows values and operands.
-  ObservePlan& EmitObservation(absl::Span<const View> values, absl::Span<const View> operands);
+  ObserveParams& EmitObservation(absl::Span<const View> values, absl::Span<const View> operands);
   uint32_t NewSlots(absl::Span<const Shape> leaves);
   Thunk& AddThunk(absl::Span<const View> operands);
   bool CheckLeaves(Instruction instruction);
@@ -170,12 +170,12 @@ class CompiledComputationBuilder {
     size_t next_dependency;
   };
   struct PendingReuse {
-    uint32_t step;
+    uint32_t thunk;
     InPlaceReuse reuse;
   };
 
   ProgramBuilder& program_;
-  CompiledComputation* routine_;
+  CompiledComputation* compiled_;
   Instruction current_;
   Shape result_shape_;
   std::vector<View> operands_;         // operands of current_ if converted, else empty

@@ -19,13 +19,12 @@
 namespace hlokit::interp {
 namespace {
 
-struct ReadBytesPlan : ThunkParams {
+struct ReadBytesParams : ThunkParams {
   size_t copied = 0;
   size_t zeros = 0;
 };
 
-void RunReadBytes(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext&) {
-  const auto& p = *static_cast<const ReadBytesPlan*>(plan);
+void RunReadBytes(const ReadBytesParams& p, const std::byte* const* in, std::byte* const* out, RunContext&) {
   std::memcpy(out[0], in[0], p.copied);
   std::memset(out[0] + p.copied, 0, p.zeros);
 }
@@ -34,11 +33,11 @@ void RunReadBytes(const ThunkParams* plan, const std::byte* const* in, std::byte
 View EmitReadBytes(CompiledComputationBuilder& b, const View& view, ElementType type) {
   const Shape shape = b.program_shapes().Array(type, view.dims());
   const View dense = b.MakeDense(view);
-  auto plan = std::make_unique<ReadBytesPlan>();
+  auto params = std::make_unique<ReadBytesParams>();
   const size_t bytes = static_cast<size_t>(view.count() * BytesOf(type));
-  plan->copied = std::min(bytes, static_cast<size_t>(view.count() * BytesOf(view.type())));
-  plan->zeros = bytes - plan->copied;
-  return b.EmitTo(RunReadBytes, std::move(plan), {&dense, 1}, {&shape, 1})[0];
+  params->copied = std::min(bytes, static_cast<size_t>(view.count() * BytesOf(view.type())));
+  params->zeros = bytes - params->copied;
+  return b.EmitTo(kKernel<RunReadBytes>, std::move(params), {&dense, 1}, {&shape, 1})[0];
 }
 
 View Convert(CompiledComputationBuilder& b, const View& view, ElementType type) {

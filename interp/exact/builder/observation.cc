@@ -35,23 +35,23 @@ bool CompiledComputationBuilder::IsObserved(Instruction instruction) const {
   return program_.options().observation.Shows(instruction.id());
 }
 
-ObservePlan& CompiledComputationBuilder::EmitObservation(absl::Span<const View> values,
-                                                         absl::Span<const View> operands) {
+ObserveParams& CompiledComputationBuilder::EmitObservation(absl::Span<const View> values,
+                                                           absl::Span<const View> operands) {
   std::vector<View> shown;
   for (const View& v : values) shown.push_back(FillsMemory(v) ? v : MakeDense(v));
   shown.insert(shown.end(), operands.begin(), operands.end());
-  auto plan = std::make_unique<ObservePlan>();
-  plan->value_count = values.size();
+  auto params = std::make_unique<ObserveParams>();
+  params->value_count = values.size();
   for (uint32_t i = 0; i < shown.size(); ++i) {
     if (shown[i].dense()) continue;
     const int64_t bytes = BytesOfLeaf(shown[i].shape);
-    plan->copies.push_back({i, RunStridedCopy, StridedCopyPlan(shown[i]), bytes});
+    params->copies.push_back({i, RunStridedCopy, StridedCopyParams(shown[i]), bytes});
   }
-  Thunk& step = AddThunk(shown);
-  step.kind = ThunkKind::kObserve;
-  step.plan = plan.get();
-  ObservePlan& added = *plan;
-  routine_->plans.push_back(std::move(plan));
+  Thunk& thunk = AddThunk(shown);
+  thunk.kind = ThunkKind::kObserve;
+  thunk.params = params.get();
+  ObserveParams& added = *params;
+  compiled_->thunk_params.push_back(std::move(params));
   return added;
 }
 

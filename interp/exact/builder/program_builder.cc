@@ -5,6 +5,7 @@
 
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/name_range.h"
 #include "ir/graph/traversal.h"
 
 namespace hlokit::interp {
@@ -23,11 +24,7 @@ ProgramBuilder::ProgramBuilder(const Module& module, const PrepareOptions& optio
 }
 
 void ProgramBuilder::Error(DiagnosticKind kind, Instruction at, std::string message) {
-  SourceRange range;
-  if (at.valid() && at.record().source_offset != InstructionRecord::kNoSourceOffset) {
-    range = {at.record().source_offset, static_cast<uint32_t>(at.name().size())};
-  }
-  sink_->Error(kind, range, std::move(message));
+  sink_->Error(kind, NameRange(at), std::move(message));
 }
 
 CompiledComputation* ProgramBuilder::CompiledComputationOf(Computation computation) const {
@@ -115,17 +112,17 @@ bool ProgramBuilder::Build(Computation entry) {
   }
   for (ComputationId id : ReachableComputations(module_, {entry.id()})) {
     const Computation computation = module_.computation(id);
-    auto routine = std::make_unique<CompiledComputation>();
-    routine->computation = computation;
+    auto compiled = std::make_unique<CompiledComputation>();
+    compiled->computation = computation;
     if (!computation.root().valid()) {
       sink_->Error(DiagnosticKind::kUnsupported, {}, StrCat("computation ", computation.name(), " has no root"));
       return false;
     }
-    CompiledComputationBuilder builder(*this, routine.get());
+    CompiledComputationBuilder builder(*this, compiled.get());
     if (!builder.Build()) return false;
-    compiled_computation_of_[computation.id().value] = routine.get();
-    std::unique_ptr<ScalarFunction> function = ScalarFunction::Create(*this, computation, routine.get());
-    program_->computations.push_back(std::move(routine));
+    compiled_computation_of_[computation.id().value] = compiled.get();
+    std::unique_ptr<ScalarFunction> function = ScalarFunction::Create(*this, computation, compiled.get());
+    program_->computations.push_back(std::move(compiled));
     if (function != nullptr) {
       function_of_[computation.id().value] = function.get();
       program_->functions.push_back(std::move(function));

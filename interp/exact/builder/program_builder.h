@@ -15,33 +15,19 @@
 #include "interp/exact/builder/scalar_function.h"
 #include "interp/exact/program/program.h"
 #include "interp/exact/program/view.h"
-#include "interp/interface/execution_observer.h"
-#include "interp/interface/limits.h"
-#include "interp/interface/mixed_precision.h"
+#include "interp/interface/evaluator_options.h"
 #include "ir/core/arena.h"
 #include "ir/core/diagnostic.h"
-#include "ir/graph/literal_fill.h"
 #include "ir/graph/module.h"
 #include "ir/graph/side_effects.h"
 
 namespace hlokit::interp {
 
-struct PrepareOptions {
-  // Values of constants whose text is elided; unset: they are errors.
-  std::optional<FillKind> fill_elided;
-  uint64_t seed = 0;  // for FillKind::kRandom
-  Limits limits;
-  const CustomCallRegistry* custom_calls = nullptr;
-  ObservationRequest observation;
-  MixedPrecisionMode mixed_precision = MixedPrecisionMode::kConvert;
+// Those of the runs; num_threads is at least 1.
+struct PrepareOptions : EvaluatorOptions {
   KernelProvider* kernels = nullptr;  // null: all kernels are exact
-  int num_threads = 1;                // of the runs
-  int64_t num_replicas = 1;
-  int64_t num_partitions = 1;
-  // The devices are divided among processes: collectives that start end at their done.
-  bool among_processes = false;
-  // By id of an instruction; empty: 0. Collectives with the same number, unless it is 0, are one collective.
-  absl::Span<const int64_t> collective_numbers;
+  // Collectives that start end at their done.
+  bool among_processes() const { return world != nullptr; }
 };
 
 // The prepared form of a module.

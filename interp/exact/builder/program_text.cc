@@ -29,19 +29,19 @@ std::string_view KindText(ThunkKind kind) {
   return "";
 }
 
-void AppendSlots(const CompiledComputation& routine, std::string_view verb, const std::vector<uint32_t>& slots,
+void AppendSlots(const CompiledComputation& compiled, std::string_view verb, const std::vector<uint32_t>& slots,
                  std::string* text) {
   if (slots.empty()) return;
   StrAppend(text, "  ", verb);
   for (const uint32_t slot : slots) StrAppend(text, " ", slot);
   StrAppend(text, " (");
-  for (size_t i = 0; i < slots.size(); ++i) StrAppend(text, i == 0 ? "" : " ", routine.slots[slots[i]].bytes);
+  for (size_t i = 0; i < slots.size(); ++i) StrAppend(text, i == 0 ? "" : " ", compiled.slots[slots[i]].bytes);
   StrAppend(text, " bytes)");
 }
 
-void AppendThunk(const PreparedProgram& program, const CompiledComputation& routine, size_t number,
+void AppendThunk(const PreparedProgram& program, const CompiledComputation& compiled, size_t number,
                  const StepDescriber& describe, std::string* text) {
-  const Thunk& thunk = routine.thunks[number];
+  const Thunk& thunk = compiled.thunks[number];
   StrAppend(text, "  ", number, "  ");
   if (thunk.instruction.valid()) {
     const Instruction instruction = program.module->instruction(thunk.instruction);
@@ -50,23 +50,23 @@ void AppendThunk(const PreparedProgram& program, const CompiledComputation& rout
   const std::string what =
       thunk.kind == ThunkKind::kKernel && thunk.instruction.valid() ? describe(thunk.instruction) : "";
   StrAppend(text, what.empty() ? KindText(thunk.kind) : std::string_view(what));
-  if (number < routine.first_variant_thunk) StrAppend(text, "  once");
+  if (number < compiled.first_variant_thunk) StrAppend(text, "  once");
   std::vector<uint32_t> read, written;
-  for (uint32_t i = 0; i < thunk.operand_count; ++i) read.push_back(routine.operands[thunk.operand_begin + i].slot);
+  for (uint32_t i = 0; i < thunk.operand_count; ++i) read.push_back(compiled.operands[thunk.operand_begin + i].slot);
   for (uint32_t i = 0; i < thunk.result_count; ++i) written.push_back(thunk.result_begin + i);
-  AppendSlots(routine, "reads", read, text);
-  AppendSlots(routine, "writes", written, text);
+  AppendSlots(compiled, "reads", read, text);
+  AppendSlots(compiled, "writes", written, text);
   for (uint32_t i = 0; i < thunk.reuse_count; ++i) {
-    const InPlaceReuse& reuse = routine.reuses[thunk.reuse_begin + i];
+    const InPlaceReuse& reuse = compiled.reuses[thunk.reuse_begin + i];
     const uint32_t slot = read[reuse.operand];
     StrAppend(text, ", ", thunk.result_begin + reuse.result, " in place of ", slot);
-    const auto& parameters = routine.parameters;
+    const auto& parameters = compiled.parameters;
     const bool is_argument =
-        &routine == program.entry && std::find(parameters.begin(), parameters.end(), slot) != parameters.end();
+        &compiled == program.entry && std::find(parameters.begin(), parameters.end(), slot) != parameters.end();
     if (is_argument) StrAppend(text, " if that is donated");
   }
   if (thunk.release_count > 0) StrAppend(text, "  then frees");
-  for (uint32_t i = 0; i < thunk.release_count; ++i) StrAppend(text, " ", routine.releases[thunk.release_begin + i]);
+  for (uint32_t i = 0; i < thunk.release_count; ++i) StrAppend(text, " ", compiled.releases[thunk.release_begin + i]);
   StrAppend(text, "\n");
 }
 
@@ -74,15 +74,15 @@ void AppendThunk(const PreparedProgram& program, const CompiledComputation& rout
 
 std::string ProgramText(const PreparedProgram& program, const StepDescriber& describe) {
   std::string text;
-  for (const std::unique_ptr<CompiledComputation>& routine : program.computations) {
+  for (const std::unique_ptr<CompiledComputation>& compiled : program.computations) {
     int64_t bytes = 0;
-    for (const SlotInfo& slot : routine->slots) {
+    for (const SlotInfo& slot : compiled->slots) {
       if (slot.constant == nullptr) bytes = SaturatingAdd(bytes, slot.bytes);
     }
-    StrAppend(&text, routine.get() == program.entry ? "entry " : "", routine->computation.name(), ", ",
-              routine->thunks.size(), " steps, ", routine->slots.size(), " slots, ", bytes,
+    StrAppend(&text, compiled.get() == program.entry ? "entry " : "", compiled->computation.name(), ", ",
+              compiled->thunks.size(), " steps, ", compiled->slots.size(), " slots, ", bytes,
               " bytes in all if none shared memory\n");
-    for (size_t i = 0; i < routine->thunks.size(); ++i) AppendThunk(program, *routine, i, describe, &text);
+    for (size_t i = 0; i < compiled->thunks.size(); ++i) AppendThunk(program, *compiled, i, describe, &text);
   }
   return text;
 }

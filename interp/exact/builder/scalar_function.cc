@@ -173,10 +173,10 @@ ScalarFunction::RecognizedOp KnownOf(Opcode opcode) {
 }  // namespace
 
 std::unique_ptr<ScalarFunction> ScalarFunction::Create(ProgramBuilder& program, Computation computation,
-                                                       CompiledComputation* routine) {
+                                                       CompiledComputation* compiled) {
   if (computation.root().shape().IsArray() && !computation.root().shape().IsScalar()) return nullptr;
   auto f = std::make_unique<ScalarFunction>();
-  f->routine_ = routine;
+  f->compiled_ = compiled;
   std::vector<Shape> parameters;
   for (int64_t i = 0; i < computation.parameter_count(); ++i)
     AppendLeaves(computation.parameter(i).shape(), &parameters);
@@ -228,7 +228,7 @@ std::unique_ptr<ScalarFunction> ScalarFunction::WithTypes(const ScalarFunction& 
     return nullptr;
   }
   auto f = std::make_unique<ScalarFunction>();
-  f->routine_ = function.routine_;
+  f->compiled_ = function.compiled_;
   f->parameters_.assign(parameters.begin(), parameters.end());
   f->result_types_.assign(results.begin(), results.end());
   f->cost_ = function.cost_;
@@ -464,7 +464,7 @@ void ScalarFunction::RunOnVirtualMachine(const std::byte* const* parameters, con
       }
       arguments[p] = {nullptr, const_cast<std::byte*>(argument)};
     }
-    if (!context.Call(routine_, arguments, absl::MakeSpan(returned))) return;
+    if (!context.Call(compiled_, arguments, absl::MakeSpan(returned))) return;
     for (size_t j = 0; j < returned.size(); ++j) {
       const size_t bytes = static_cast<size_t>(BytesOf(result_types_[j]));
       if (!convert_results_.empty() && convert_results_[j]) {
@@ -474,6 +474,15 @@ void ScalarFunction::RunOnVirtualMachine(const std::byte* const* parameters, con
       std::memcpy(results[j] + i * bytes, returned[j].data, bytes);
     }
     for (SlotValue& v : returned) context.pool.Release(std::exchange(v, SlotValue()).owner);
+  }
+}
+
+void ScalarFunction::ParallelFor(RunContext& context, int64_t count, double cost,
+                                 absl::FunctionRef<void(int64_t, int64_t)> body) const {
+  if (parallel()) {
+    context.ParallelFor(count, cost, body);
+  } else {
+    body(0, count);
   }
 }
 

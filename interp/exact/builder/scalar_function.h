@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "interp/exact/program/element_op.h"
 #include "interp/exact/program/exact_fwd.h"
@@ -28,10 +29,10 @@ class ScalarFunction {
 
   static constexpr int64_t kBlock = 256;
 
-  // Creates the function. `routine`: the prepared form of the same computation. Returns null, after an error report, if
-  // parameters or results are not scalars.
+  // Creates the function. `compiled`: the prepared form of the same computation. Returns null, after an error report,
+  // if parameters or results are not scalars.
   static std::unique_ptr<ScalarFunction> Create(ProgramBuilder& program, Computation computation,
-                                                CompiledComputation* routine);
+                                                CompiledComputation* compiled);
 
   // Returns the function with arguments and results of other floating-point types, which are converted; null if the
   // numbers of types or types that are not floating-point differ.
@@ -50,6 +51,9 @@ class ScalarFunction {
   RecognizedOp recognized_op() const { return recognized_op_; }
   // Returns false for functions on the virtual machine, which only its thread may call.
   bool parallel() const { return is_vectorized_; }
+  // As RunContext::ParallelFor, in one thread if threads must not share the function.
+  void ParallelFor(RunContext& context, int64_t count, double cost,
+                   absl::FunctionRef<void(int64_t, int64_t)> body) const;
   // Returns an approximate time of one application, in nanoseconds.
   double cost() const { return cost_; }
 
@@ -112,7 +116,7 @@ class ScalarFunction {
   double cost_ = 0;
   // Of a function on the virtual machine: conversions of its arguments and results; empty: none.
   std::vector<std::optional<ElementOp>> convert_parameters_, convert_results_;
-  CompiledComputation* routine_ = nullptr;
+  CompiledComputation* compiled_ = nullptr;
 };
 
 }  // namespace hlokit::interp

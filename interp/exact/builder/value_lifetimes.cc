@@ -12,7 +12,7 @@
 namespace hlokit::interp {
 
 void CompiledComputationBuilder::MoveThunksOut() {
-  CompiledComputation& r = *routine_;
+  CompiledComputation& r = *compiled_;
   if (!program_.is_body_of_one_loop(r.computation) || r.parameters.size() != r.results.size()) return;
   absl::flat_hash_map<uint32_t, uint32_t> unchanged;  // leaf of the state by slot
   for (uint32_t i = 0; i < r.parameters.size(); ++i) {
@@ -22,28 +22,28 @@ void CompiledComputationBuilder::MoveThunksOut() {
   std::vector<Thunk> kept;
   std::vector<uint32_t> moved(r.thunks.size());
   for (size_t i = 0; i < r.thunks.size(); ++i) {
-    const Thunk& step = r.thunks[i];
+    const Thunk& thunk = r.thunks[i];
     moved[i] = static_cast<uint32_t>(kept.size());
-    const auto leaf = step.leaves_loops ? unchanged.find(r.operands[step.operand_begin].slot) : unchanged.end();
+    const auto leaf = thunk.leaves_loops ? unchanged.find(r.operands[thunk.operand_begin].slot) : unchanged.end();
     if (leaf == unchanged.end()) {
-      kept.push_back(step);
+      kept.push_back(thunk);
       continue;
     }
-    r.moved.push_back({step.kernel, step.plan, leaf->second, r.operands[step.operand_begin].offset,
-                       r.slots[step.result_begin].bytes});
-    r.parameters.push_back(step.result_begin);
-    r.results.push_back({step.result_begin, 0});
+    r.moved.push_back({thunk.kernel, thunk.params, leaf->second, r.operands[thunk.operand_begin].offset,
+                       r.slots[thunk.result_begin].bytes});
+    r.parameters.push_back(thunk.result_begin);
+    r.results.push_back({thunk.result_begin, 0});
   }
   r.thunks = std::move(kept);
-  for (PendingReuse& p : reuses_) p.step = moved[p.step];
+  for (PendingReuse& p : reuses_) p.thunk = moved[p.thunk];
 }
 
 void CompiledComputationBuilder::HoistInvariantThunks() {
-  CompiledComputation& r = *routine_;
+  CompiledComputation& r = *compiled_;
   if (!program_.is_called(r.computation)) return;
-  const auto pure = [&](const Thunk& step) {
-    if (step.kind != ThunkKind::kKernel || !step.pure) return false;
-    const Opcode opcode = program_.module().instruction(step.instruction).opcode();
+  const auto pure = [&](const Thunk& thunk) {
+    if (thunk.kind != ThunkKind::kKernel || !thunk.pure) return false;
+    const Opcode opcode = program_.module().instruction(thunk.instruction).opcode();
     return !HasTrait(opcode, kSideEffect) && !HasTrait(opcode, kImpure);
   };
   std::vector<bool> fixed(r.slots.size(), false);  // call-invariant
@@ -51,13 +51,13 @@ void CompiledComputationBuilder::HoistInvariantThunks() {
   std::vector<bool> first(r.thunks.size(), false);
   size_t count = 0;
   for (size_t i = 0; i < r.thunks.size(); ++i) {
-    const Thunk& step = r.thunks[i];
-    bool all = pure(step);
-    for (uint32_t k = 0; all && k < step.operand_count; ++k) all = fixed[r.operands[step.operand_begin + k].slot];
+    const Thunk& thunk = r.thunks[i];
+    bool all = pure(thunk);
+    for (uint32_t k = 0; all && k < thunk.operand_count; ++k) all = fixed[r.operands[thunk.operand_begin + k].slot];
     if (!all) continue;
     first[i] = true;
     ++count;
-    for (uint32_t k = 0; k < step.result_count; ++k) fixed[step.result_begin + k] = true;
+    for (uint32_t k = 0; k < thunk.result_count; ++k) fixed[thunk.result_begin + k] = true;
   }
   if (count == 0) return;
   // Invariant values that later thunks read live as long as the frame.
@@ -85,13 +85,13 @@ void CompiledComputationBuilder::HoistInvariantThunks() {
     }
   }
   r.thunks = std::move(ordered);
-  for (PendingReuse& p : reuses_) p.step = moved[p.step];
+  for (PendingReuse& p : reuses_) p.thunk = moved[p.thunk];
   r.first_variant_thunk = static_cast<uint32_t>(count);
   for (size_t i = 0; i < r.slots.size(); ++i) r.slots[i].call_invariant = kept[i];
 }
 
 void CompiledComputationBuilder::ComputeLastUses() {
-  CompiledComputation& r = *routine_;
+  CompiledComputation& r = *compiled_;
   std::vector<bool> used(r.slots.size(), false);
   const auto is_constant = [&](uint32_t slot) {
     return r.slots[slot].constant != nullptr || r.slots[slot].call_invariant;
@@ -99,20 +99,20 @@ void CompiledComputationBuilder::ComputeLastUses() {
   for (const OperandRef& ref : r.results) used[ref.slot] = true;
   // In reverse order: the first use found is the last one.
   for (size_t i = r.thunks.size(); i-- > 0;) {
-    Thunk& step = r.thunks[i];
-    step.release_begin = static_cast<uint32_t>(r.releases.size());
-    for (uint32_t k = 0; k < step.result_count; ++k) {
-      const uint32_t slot = step.result_begin + k;
+    Thunk& thunk = r.thunks[i];
+    thunk.release_begin = static_cast<uint32_t>(r.releases.size());
+    for (uint32_t k = 0; k < thunk.result_count; ++k) {
+      const uint32_t slot = thunk.result_begin + k;
       if (!used[slot] && !is_constant(slot)) r.releases.push_back(slot);
       used[slot] = true;
     }
-    for (uint32_t k = 0; k < step.operand_count; ++k) {
-      const uint32_t slot = r.operands[step.operand_begin + k].slot;
+    for (uint32_t k = 0; k < thunk.operand_count; ++k) {
+      const uint32_t slot = r.operands[thunk.operand_begin + k].slot;
       if (used[slot] || is_constant(slot)) continue;
       used[slot] = true;
       r.releases.push_back(slot);
     }
-    step.release_count = static_cast<uint32_t>(r.releases.size()) - step.release_begin;
+    thunk.release_count = static_cast<uint32_t>(r.releases.size()) - thunk.release_begin;
   }
   // Live until the end: results, and parameters without readers.
   used.assign(r.slots.size(), false);
@@ -121,20 +121,20 @@ void CompiledComputationBuilder::ComputeLastUses() {
     if (!used[slot] && !is_constant(slot)) r.end_releases.push_back(slot);
   }
   for (const PendingReuse& p : reuses_) {
-    Thunk& step = r.thunks[p.step];
-    const uint32_t slot = r.operands[step.operand_begin + p.reuse.operand].slot;
-    const auto ended_here = absl::MakeConstSpan(r.releases).subspan(step.release_begin, step.release_count);
+    Thunk& thunk = r.thunks[p.thunk];
+    const uint32_t slot = r.operands[thunk.operand_begin + p.reuse.operand].slot;
+    const auto ended_here = absl::MakeConstSpan(r.releases).subspan(thunk.release_begin, thunk.release_count);
     if (std::find(ended_here.begin(), ended_here.end(), slot) == ended_here.end()) continue;
-    if (step.reuse_count == 0) step.reuse_begin = static_cast<uint32_t>(r.reuses.size());
+    if (thunk.reuse_count == 0) thunk.reuse_begin = static_cast<uint32_t>(r.reuses.size());
     r.reuses.push_back(p.reuse);
-    ++step.reuse_count;
+    ++thunk.reuse_count;
   }
 }
 
 void CompiledComputationBuilder::MarkResults() {
-  CompiledComputation& r = *routine_;
+  CompiledComputation& r = *compiled_;
   if (program_.is_called(r.computation)) {
-    PlanMemory(&r, /*is_placed=*/false);
+    AssignMemory(&r, /*is_placed=*/false);
     return;
   }
   std::vector<Shape> leaves;
@@ -149,7 +149,7 @@ void CompiledComputationBuilder::MarkResults() {
     slot.result = static_cast<uint32_t>(leaf);
     slot.shape = leaves[leaf];
   }
-  PlanMemory(&r, /*is_placed=*/program_.options().kernels != nullptr);
+  AssignMemory(&r, /*is_placed=*/program_.options().kernels != nullptr);
 }
 
 }  // namespace hlokit::interp

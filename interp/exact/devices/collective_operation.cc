@@ -64,10 +64,10 @@ std::optional<Transport::Reduction> ReductionOf(const CollectiveReduction& reduc
 
 CollectiveOperation::~CollectiveOperation() { End(); }
 
-void CollectiveOperation::Begin(const CollectivePlan& plan, int64_t result_bytes, uint64_t tag,
+void CollectiveOperation::Begin(const CollectiveParams& params, int64_t result_bytes, uint64_t tag,
                                 ProcessGroup& processes) {
-  plan_ = &plan;
-  reduction_ = plan.reduction();
+  params_ = &params;
+  reduction_ = params.reduction();
   processes_ = &processes;
   result_bytes_ = result_bytes;
   tag_ = tag;
@@ -130,7 +130,7 @@ bool CollectiveOperation::Advance() {
     switch (phase_) {
       case Phase::kEnvelope:
         if (!ReadEnvelopes()) break;
-        if (!plan_->shared_operands.empty()) {
+        if (!params_->shared_operands.empty()) {
           BeginShared();
         } else {
           BeginData();
@@ -195,13 +195,13 @@ bool CollectiveOperation::ReadEnvelopes() {
 
 void CollectiveOperation::BeginShared() {
   int64_t each = 0;
-  for (const CollectivePlan::SharedOperand& shared : plan_->shared_operands) each += shared.bytes;
+  for (const CollectiveParams::SharedOperand& shared : params_->shared_operands) each += shared.bytes;
   out_ = Allocate(each * static_cast<int64_t>(local_members().size()));
   in_ = Allocate(each * static_cast<int64_t>(members_.size()));
   if (out_ == nullptr || in_ == nullptr) return;
   std::byte* at = out_;
   for (size_t m : local_members()) {
-    for (const CollectivePlan::SharedOperand& shared : plan_->shared_operands) {
+    for (const CollectiveParams::SharedOperand& shared : params_->shared_operands) {
       std::memcpy(at, members_[m].operands[shared.operand], static_cast<size_t>(shared.bytes));
       at += shared.bytes;
     }
@@ -222,7 +222,7 @@ void CollectiveOperation::ReadShared() {
   for (const std::vector<size_t>& members : processes_->members_of) {
     for (size_t m : members) {
       std::vector<const std::byte*>& operands = shared_operands_[m];
-      for (const CollectivePlan::SharedOperand& shared : plan_->shared_operands) {
+      for (const CollectiveParams::SharedOperand& shared : params_->shared_operands) {
         if (operands.size() <= shared.operand) operands.resize(shared.operand + 1);
         operands[shared.operand] = at;
         at += shared.bytes;
@@ -252,8 +252,8 @@ void CollectiveOperation::BeginData() {
 }
 
 void CollectiveOperation::BeginMove() {
-  if (!plan_->Check(members_, context_)) return;
-  for (size_t m : local_members()) plan_->FillResults(members_[m]);
+  if (!params_->Check(members_, context_)) return;
+  for (size_t m : local_members()) params_->FillResults(members_[m]);
   to_.assign(process_count(), {});
   from_.assign(process_count(), {});
   ForEachTransfer([&](size_t source, size_t target, const CollectivePiece& piece) {
@@ -264,16 +264,16 @@ void CollectiveOperation::BeginMove() {
   for (size_t p = 0; p < process_count(); ++p) {
     to_[p].begin = sent;
     from_[p].begin = received;
-    sent += plan_->same_for_all ? 0 : to_[p].bytes;
+    sent += params_->same_for_all ? 0 : to_[p].bytes;
     received += from_[p].bytes;
   }
-  if (plan_->same_for_all) sent = from_[processes_->self].bytes;
+  if (params_->same_for_all) sent = from_[processes_->self].bytes;
   out_ = Allocate(sent);
   in_ = Allocate(received);
   if (out_ == nullptr || in_ == nullptr) return;
   std::vector<int64_t> at(process_count());
   ForEachTransfer([&](size_t source, size_t target, const CollectivePiece& piece) {
-    if (!IsLocal(source) || (plan_->same_for_all && !IsLocal(target))) return;
+    if (!IsLocal(source) || (params_->same_for_all && !IsLocal(target))) return;
     const size_t p = processes_->process_of[target];
     std::memcpy(out_ + to_[p].begin + at[p], members_[source].operands[piece.operand] + piece.from,
                 static_cast<size_t>(piece.bytes));
@@ -281,12 +281,12 @@ void CollectiveOperation::BeginMove() {
   });
   phase_ = Phase::kMove;
   Transport& transport = world_.transport();
-  if (plan_->same_for_all) {
+  if (params_->same_for_all) {
     Post(transport.Allgatherv(processes_->communicator, out_, in_, from_.data(), received));
     return;
   }
   Post(transport.Exchange(processes_->communicator, out_, to_.data(), in_, from_.data(),
-                          static_cast<int64_t>(members_.size()) * result_bytes_, !plan_->neighbors.empty()));
+                          static_cast<int64_t>(members_.size()) * result_bytes_, !params_->neighbors.empty()));
 }
 
 // Where all members get the same bytes, one target stands for all: the first of this process.
@@ -295,11 +295,11 @@ void CollectiveOperation::ForEachTransfer(
   const auto n = static_cast<int64_t>(members_.size());
   for (const std::vector<size_t>& sources : processes_->members_of) {
     for (size_t source : sources) {
-      plan_->ForEachTarget(static_cast<int64_t>(source), n, [&](int64_t t) {
+      params_->ForEachTarget(static_cast<int64_t>(source), n, [&](int64_t t) {
         const auto target = static_cast<size_t>(t);
-        if (plan_->same_for_all ? target != local_members()[0] : !IsLocal(source) && !IsLocal(target)) return;
-        plan_->ForEachPiece(members_, static_cast<int64_t>(source), t,
-                            [&](const CollectivePiece& piece) { transfer(source, target, piece); });
+        if (params_->same_for_all ? target != local_members()[0] : !IsLocal(source) && !IsLocal(target)) return;
+        params_->ForEachPiece(members_, static_cast<int64_t>(source), t,
+                              [&](const CollectivePiece& piece) { transfer(source, target, piece); });
       });
     }
   }
@@ -311,7 +311,7 @@ void CollectiveOperation::FinishMove() {
   ForEachTransfer([&](size_t, size_t target, const CollectivePiece& piece) {
     if (!IsLocal(target)) return;
     for (size_t m : local) {
-      if (m != target && !plan_->same_for_all) continue;
+      if (m != target && !params_->same_for_all) continue;
       std::memcpy(members_[m].results[piece.result] + piece.to, at, static_cast<size_t>(piece.bytes));
     }
     at += piece.bytes;

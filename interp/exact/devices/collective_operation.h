@@ -35,7 +35,7 @@ class CollectiveOperation {
   std::vector<CollectiveMember>& members() { return members_; }
   // Prepares an operation, the first one or the next. `tag`: the same in all processes that run the same instruction.
   // `result_bytes`: of one member.
-  void Begin(const CollectivePlan& plan, int64_t result_bytes, uint64_t tag, ProcessGroup& processes);
+  void Begin(const CollectiveParams& params, int64_t result_bytes, uint64_t tag, ProcessGroup& processes);
   // Returns its memory.
   void End();
 
@@ -115,7 +115,7 @@ class CollectiveOperation {
 
   World& world_;
   RunContext& context_;
-  const CollectivePlan* plan_ = nullptr;
+  const CollectiveParams* params_ = nullptr;
   const CollectiveReduction* reduction_ = nullptr;
   ProcessGroup* processes_ = nullptr;
   std::vector<CollectiveMember> members_;

@@ -18,7 +18,7 @@ constexpr int64_t kPollsPerCheck = 64;
 }  // namespace
 
 struct DeviceScheduler::ActiveOperation {
-  const Thunk* step;
+  const Thunk* thunk;
   const std::vector<int64_t>* group;
   ProcessGroup* processes;
   Results results;                      // of the members of this process; taken over by their machines unless it starts
@@ -63,7 +63,7 @@ DeviceScheduler::~DeviceScheduler() {
   context_.send_away = nullptr;
   for (const std::unique_ptr<ActiveOperation>& active : operations_) {
     for (PoolBlock* block : active->held) context_.pool.Release(block);
-    if (!static_cast<const CollectivePlan*>(active->step->plan)->starts) ReleaseAll(active->results);
+    if (!static_cast<const CollectiveParams*>(active->thunk->params)->starts) ReleaseAll(active->results);
   }
 }
 
@@ -84,8 +84,8 @@ std::string DeviceScheduler::Name(int64_t device) const {
   return StrCat("replica ", device / context_.num_partitions, ", partition ", device % context_.num_partitions);
 }
 
-const CollectivePlan& DeviceScheduler::WaitingPlan(int64_t device) const {
-  return *static_cast<const CollectivePlan*>(MachineOf(device).waiting_for().plan);
+const CollectiveParams& DeviceScheduler::WaitingParams(int64_t device) const {
+  return *static_cast<const CollectiveParams*>(MachineOf(device).waiting_for().params);
 }
 
 bool DeviceScheduler::RunDevices() {
@@ -133,17 +133,17 @@ bool DeviceScheduler::Run() {
   return true;
 }
 
-bool DeviceScheduler::AllocateResults(const std::vector<int64_t>& group, const Thunk& step, Results* results) {
+bool DeviceScheduler::AllocateResults(const std::vector<int64_t>& group, const Thunk& thunk, Results* results) {
   results->resize(group.size());
   for (std::vector<SlotValue>& values : *results) values.clear();
   for (size_t m = 0; m < group.size(); ++m) {
     const int64_t d = group[m];
     if (!IsLocal(d)) continue;
     std::vector<SlotValue>& values = (*results)[m];
-    const CompiledComputation& routine = MachineOf(d).waiting_computation();
+    const CompiledComputation& computation = MachineOf(d).waiting_computation();
     const Thunk& own = MachineOf(d).waiting_for();  // another thunk of the same collective, or this one
-    for (uint32_t i = 0; i < step.result_count; ++i) {
-      const int64_t bytes = routine.slots[own.result_begin + i].bytes;
+    for (uint32_t i = 0; i < thunk.result_count; ++i) {
+      const int64_t bytes = computation.slots[own.result_begin + i].bytes;
       PoolBlock* buffer = context_.pool.Allocate(bytes);
       if (buffer == nullptr) {
         context_.Fail(Scratch::OutOfMemory(context_, bytes), DiagnosticKind::kTooLarge);
@@ -158,46 +158,46 @@ bool DeviceScheduler::AllocateResults(const std::vector<int64_t>& group, const T
 bool DeviceScheduler::TryRunCollective(int64_t device) {
   if (devices_[static_cast<size_t>(device - first_)]->in_operation) return false;
   const VirtualMachine& first = MachineOf(device);
-  const Thunk& step = first.waiting_for();
-  const CollectivePlan& plan = WaitingPlan(device);
-  const auto number = static_cast<size_t>(plan.group_of[static_cast<size_t>(device)]);
-  const std::vector<int64_t>& group = plan.groups[number];
+  const Thunk& thunk = first.waiting_for();
+  const CollectiveParams& params = WaitingParams(device);
+  const auto number = static_cast<size_t>(params.group_of[static_cast<size_t>(device)]);
+  const std::vector<int64_t>& group = params.groups[number];
   for (int64_t d : group) {
     if (!IsLocal(d)) continue;
     if (MachineOf(d).state() != VirtualMachine::State::kWaiting) return false;
     const bool here =
-        &MachineOf(d).waiting_for() == &step || (plan.number != 0 && WaitingPlan(d).number == plan.number);
+        &MachineOf(d).waiting_for() == &thunk || (params.number != 0 && WaitingParams(d).number == params.number);
     if (!here) return false;
   }
-  if (!plan.Ready(device, context_)) return false;
+  if (!params.Ready(device, context_)) return false;
   SetCurrent(device);
   if (world_ != nullptr) {
-    const ProcessGroups::Collective& collective = groups_->Of(&plan);
+    const ProcessGroups::Collective& collective = groups_->Of(&params);
     ProcessGroup* const processes = collective.groups[number];
     if (processes != nullptr && processes->communicator >= 0) {
       std::unique_ptr<ActiveOperation> active = NewOperation();
-      active->step = &step;
-      if (AllocateResults(group, step, &active->results)) {
-        BeginOperation(group, step, collective.tag, *processes, std::move(active));
+      active->thunk = &thunk;
+      if (AllocateResults(group, thunk, &active->results)) {
+        BeginOperation(group, thunk, collective.tag, *processes, std::move(active));
         return true;
       }
-      context_.error_instruction = step.instruction;
+      context_.error_instruction = thunk.instruction;
       ReleaseAll(active->results);
       return false;
     }
   }
   Results results;
-  if (AllocateResults(group, step, &results)) {
+  if (AllocateResults(group, thunk, &results)) {
     std::vector<std::vector<std::byte*>> data(group.size());
     std::vector<CollectiveMember> members;
     for (size_t m = 0; m < group.size(); ++m) {
       for (const SlotValue& v : results[m]) data[m].push_back(v.data);
       members.push_back({group[m], MachineOf(group[m]).waiting_operands().data(), data[m].data()});
     }
-    plan.Run(members, context_);
+    params.Run(members, context_);
   }
   if (context_.failed()) {
-    context_.error_instruction = step.instruction;
+    context_.error_instruction = thunk.instruction;
     ReleaseAll(results);
     return false;
   }
@@ -205,20 +205,20 @@ bool DeviceScheduler::TryRunCollective(int64_t device) {
   return true;
 }
 
-void DeviceScheduler::BeginOperation(const std::vector<int64_t>& group, const Thunk& step, uint64_t tag,
+void DeviceScheduler::BeginOperation(const std::vector<int64_t>& group, const Thunk& thunk, uint64_t tag,
                                      ProcessGroup& processes, std::unique_ptr<ActiveOperation> active) {
-  const auto& plan = *static_cast<const CollectivePlan*>(step.plan);
+  const auto& params = *static_cast<const CollectiveParams*>(thunk.params);
   active->group = &group;
   active->processes = &processes;
   // Pointers of all members of this process, those of each contiguous.
   const std::vector<size_t>& local = processes.members_of[processes.self];
-  const CompiledComputation& routine = MachineOf(group[local[0]]).waiting_computation();
+  const CompiledComputation& computation = MachineOf(group[local[0]]).waiting_computation();
   int64_t result_bytes = 0;
-  for (uint32_t i = 0; i < step.result_count; ++i) result_bytes += routine.slots[step.result_begin + i].bytes;
+  for (uint32_t i = 0; i < thunk.result_count; ++i) result_bytes += computation.slots[thunk.result_begin + i].bytes;
   active->result_data.clear();
   active->operand_data.clear();
-  active->result_data.reserve(local.size() * step.result_count);
-  active->operand_data.reserve(local.size() * step.operand_count);
+  active->result_data.reserve(local.size() * thunk.result_count);
+  active->operand_data.reserve(local.size() * thunk.operand_count);
   std::vector<CollectiveMember>& members = active->operation.members();
   members.clear();
   for (size_t m = 0; m < group.size(); ++m) {
@@ -230,10 +230,10 @@ void DeviceScheduler::BeginOperation(const std::vector<int64_t>& group, const Th
     active->operand_data.insert(active->operand_data.end(), operands.begin(), operands.end());
     for (const SlotValue& v : active->results[m]) active->result_data.push_back(v.data);
   }
-  active->operation.Begin(plan, result_bytes, tag, processes);
+  active->operation.Begin(params, result_bytes, tag, processes);
   for (size_t m : local) {
     VirtualMachine& machine = MachineOf(group[m]);
-    if (!plan.starts) {
+    if (!params.starts) {
       devices_[static_cast<size_t>(group[m] - first_)]->in_operation = true;
       continue;
     }
@@ -243,7 +243,7 @@ void DeviceScheduler::BeginOperation(const std::vector<int64_t>& group, const Th
       ++v.owner->refs;
       active->held.push_back(v.owner);
     }
-    context_.pending_starts.insert({group[m], step.instruction.value});
+    context_.pending_starts.insert({group[m], thunk.instruction.value});
     machine.Resume(active->results[m]);
   }
   operations_.push_back(std::move(active));
@@ -252,7 +252,7 @@ void DeviceScheduler::BeginOperation(const std::vector<int64_t>& group, const Th
 bool DeviceScheduler::AdvanceOperations() {
   bool progressed = false;
   // Members of a communicator start its operations in one order, so only the oldest of each group goes on: when one
-  // takes its next step depends on timing.
+  // takes its next thunk depends on timing.
   ++round_;
   for (size_t i = 0; i < operations_.size();) {
     ActiveOperation& active = *operations_[i];
@@ -278,11 +278,11 @@ bool DeviceScheduler::AdvanceOperations() {
 }
 
 void DeviceScheduler::FinishOperation(ActiveOperation& active) {
-  const bool starts = static_cast<const CollectivePlan*>(active.step->plan)->starts;
+  const bool starts = static_cast<const CollectiveParams*>(active.thunk->params)->starts;
   for (size_t m : active.processes->members_of[active.processes->self]) {
     const int64_t device = (*active.group)[m];
     if (starts) {
-      context_.pending_starts.erase({device, active.step->instruction.value});
+      context_.pending_starts.erase({device, active.thunk->instruction.value});
     } else {
       devices_[static_cast<size_t>(device - first_)]->in_operation = false;
       MachineOf(device).Resume(active.results[m]);
@@ -294,7 +294,7 @@ void DeviceScheduler::FinishOperation(ActiveOperation& active) {
 }
 
 void DeviceScheduler::ReportMismatch(const ActiveOperation& active) {
-  context_.error_instruction = active.step->instruction;
+  context_.error_instruction = active.thunk->instruction;
   const ProcessGroup& processes = *active.processes;
   const int64_t device = (*active.group)[processes.members_of[processes.self][0]];
   SetCurrent(device);
@@ -371,7 +371,7 @@ bool DeviceScheduler::CheckAllWait(absl::Span<const DeviceState> states) {
   const double now = context_.seconds(), limit = world_->LimitOf((*on_their_way)->operation.bytes());
   if (data_since_ < 0) data_since_ = now;
   if (now - data_since_ < limit) return true;
-  context_.error_instruction = (*on_their_way)->step->instruction;
+  context_.error_instruction = (*on_their_way)->thunk->instruction;
   context_.Fail(
       StrCat("all processes wait, and the data of this collective have not come within ", FormatDouble(limit), " s"));
   return false;
@@ -390,15 +390,15 @@ void DeviceScheduler::ReportDeadlock(absl::Span<const DeviceState> states) {
   for (int64_t d = first_; d < first_ + size(); ++d) {
     const VirtualMachine& machine = MachineOf(d);
     if (machine.state() != VirtualMachine::State::kWaiting) continue;
-    const CollectivePlan& plan = WaitingPlan(d);
+    const CollectiveParams& params = WaitingParams(d);
     SetCurrent(d);
     context_.error_instruction = machine.waiting_for().instruction;
-    if (const std::string what = plan.WaitsFor(); !what.empty()) {
+    if (const std::string what = params.WaitsFor(); !what.empty()) {
       context_.Fail(StrCat("deadlock: waiting for ", what, ", which no device sends"));
       return;
     }
     std::vector<DeviceState> missing;
-    for (int64_t other : plan.groups[static_cast<size_t>(plan.group_of[static_cast<size_t>(d)])]) {
+    for (int64_t other : params.groups[static_cast<size_t>(params.group_of[static_cast<size_t>(d)])]) {
       const auto at =
           std::find_if(states.begin(), states.end(), [&](const DeviceState& s) { return s.device == other; });
       if (at == states.end() || at->instruction == static_cast<int64_t>(machine.waiting_for().instruction.value))

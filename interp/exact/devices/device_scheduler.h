@@ -76,9 +76,9 @@ class DeviceScheduler {
   // not.
   bool TryRunCollective(int64_t device);
   // Allocates the results of the members of this process.
-  bool AllocateResults(const std::vector<int64_t>& group, const Thunk& step, Results* results);
+  bool AllocateResults(const std::vector<int64_t>& group, const Thunk& thunk, Results* results);
   // Begins the collective with the results that `active` has.
-  void BeginOperation(const std::vector<int64_t>& group, const Thunk& step, uint64_t tag, ProcessGroup& processes,
+  void BeginOperation(const std::vector<int64_t>& group, const Thunk& thunk, uint64_t tag, ProcessGroup& processes,
                       std::unique_ptr<ActiveOperation> active);
   void ReleaseAll(const Results& results);
   // Returns one that has ended, or a new one.
@@ -97,7 +97,7 @@ class DeviceScheduler {
   // `states`: of all devices.
   void ReportDeadlock(absl::Span<const DeviceState> states);
   void FailMissing(int64_t device, absl::Span<const DeviceState> missing);
-  const CollectivePlan& WaitingPlan(int64_t device) const;
+  const CollectiveParams& WaitingParams(int64_t device) const;
   std::string Name(int64_t device) const;
 
   RunContext& context_;

@@ -20,11 +20,11 @@ absl::Status ProcessGroups::Create(const PreparedProgram& program, int64_t devic
   for (const std::unique_ptr<CompiledComputation>& computation : program.computations) {
     for (const Thunk& thunk : computation->thunks) {
       if (thunk.kind != ThunkKind::kCollective) continue;
-      const auto* plan = static_cast<const CollectivePlan*>(thunk.plan);
-      receives_ = receives_ || plan->receives;
+      const auto* params = static_cast<const CollectiveParams*>(thunk.params);
+      receives_ = receives_ || params->receives;
       Collective collective;
       collective.tag = program_ | instructions_.size();
-      for (const std::vector<int64_t>& group : plan->groups) {
+      for (const std::vector<int64_t>& group : params->groups) {
         collective.groups.push_back(nullptr);
         if (std::none_of(group.begin(), group.end(), [&](int64_t d) { return d >= begin && d < end; })) continue;
         const absl::StatusOr<ProcessGroup*> processes = world->GroupOf(group, devices);
@@ -32,7 +32,7 @@ absl::Status ProcessGroups::Create(const PreparedProgram& program, int64_t devic
         collective.groups.back() = *processes;
       }
       instructions_.push_back(thunk.instruction);
-      collectives_[plan] = std::move(collective);
+      collectives_[params] = std::move(collective);
     }
   }
   created_ = true;

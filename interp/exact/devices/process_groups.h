@@ -20,7 +20,7 @@ namespace hlokit::interp {
 class ProcessGroups {
  public:
   struct Collective {
-    std::vector<ProcessGroup*> groups;  // those of the plan; null: no device of this process
+    std::vector<ProcessGroup*> groups;  // those of the parameters; null: no device of this process
     uint64_t tag = 0;                   // the same in all processes
   };
 
@@ -30,7 +30,7 @@ class ProcessGroups {
 
   // Returns true if devices receive messages.
   bool receives() const { return receives_; }
-  const Collective& Of(const CollectivePlan* plan) const { return collectives_.at(plan); }
+  const Collective& Of(const CollectiveParams* params) const { return collectives_.at(params); }
   // Returns the instruction of a tag of another process; invalid if that runs another program.
   InstructionId InstructionOf(uint64_t tag) const;
 
@@ -38,7 +38,7 @@ class ProcessGroups {
   bool created_ = false;
   bool receives_ = false;
   uint64_t program_ = 0;  // the high half of tags
-  absl::flat_hash_map<const CollectivePlan*, Collective> collectives_;
+  absl::flat_hash_map<const CollectiveParams*, Collective> collectives_;
   std::vector<InstructionId> instructions_;  // by the low half
 };
 

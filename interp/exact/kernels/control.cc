@@ -53,66 +53,66 @@ void PrepareGetTupleElement(CompiledComputationBuilder& b) {
 
 void PrepareCall(CompiledComputationBuilder& b) {
   const std::vector<Computation> called = b.instruction().called_computations();
-  auto plan = std::make_unique<CallPlan>();
-  plan->callee = called.size() == 1 ? b.program().CompiledComputationOf(called[0]) : nullptr;
+  auto params = std::make_unique<CallParams>();
+  params->callee = called.size() == 1 ? b.program().CompiledComputationOf(called[0]) : nullptr;
   std::vector<View> views;
   for (Instruction operand : b.instruction().operands()) b.AppendDense(operand, &views);
-  if (!Matches(plan->callee, views.size(), ResultLeaves(b))) {
+  if (!Matches(params->callee, views.size(), ResultLeaves(b))) {
     b.FailMismatch("operands and a result of the shapes of the called computation");
     return;
   }
-  b.EmitControl(ThunkKind::kCall, std::move(plan), views);
+  b.EmitControl(ThunkKind::kCall, std::move(params), views);
 }
 
 void PrepareWhile(CompiledComputationBuilder& b) {
-  auto plan = std::make_unique<WhilePlan>();
-  plan->condition = b.program().CompiledComputationOf(b.instruction().computation_attr(Attr::kCondition));
-  plan->body = b.program().CompiledComputationOf(b.instruction().computation_attr(Attr::kBody));
+  auto params = std::make_unique<WhileParams>();
+  params->condition = b.program().CompiledComputationOf(b.instruction().computation_attr(Attr::kCondition));
+  params->body = b.program().CompiledComputationOf(b.instruction().computation_attr(Attr::kBody));
   std::vector<View> views;
   b.AppendDense(b.instruction().operand(0), &views);
-  const size_t moved_count = plan->body == nullptr ? 0 : plan->body->moved.size();
-  if (!Matches(plan->condition, views.size(), 1) ||
-      !Matches(plan->body, views.size() + moved_count, ResultLeaves(b) + moved_count) ||
+  const size_t moved_count = params->body == nullptr ? 0 : params->body->moved.size();
+  if (!Matches(params->condition, views.size(), 1) ||
+      !Matches(params->body, views.size() + moved_count, ResultLeaves(b) + moved_count) ||
       views.size() != ResultLeaves(b)) {
     b.FailMismatch("condition and body of the loop with its state as parameter");
     return;
   }
   // What left the body runs before the loop.
   std::vector<Shape> more;
-  for (const MovedThunk& moved : plan->body->moved) {
+  for (const MovedThunk& moved : params->body->moved) {
     views.push_back(b.EmitMoved(moved, views[moved.leaf]));
     more.push_back(views.back().shape);
-    plan->condition->parameters.push_back(kNoSlot);
+    params->condition->parameters.push_back(kNoSlot);
   }
   std::vector<int64_t> state_bytes;
   for (const View& view : views) state_bytes.push_back(BytesOfLeaf(view.shape));
-  plan->small = SmallLoop::Create(*plan, b.instruction().id(), state_bytes);
-  b.EmitControl(ThunkKind::kWhile, std::move(plan), views, more);
+  params->small = SmallLoop::Create(*params, b.instruction().id(), state_bytes);
+  b.EmitControl(ThunkKind::kWhile, std::move(params), views, more);
 }
 
 void PrepareConditional(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   const std::vector<Computation> branches = instruction.called_computations();
-  auto plan = std::make_unique<ConditionalPlan>();
+  auto params = std::make_unique<ConditionalParams>();
   std::vector<View> views = {b.operand(0)};
   const ElementType index_type = views[0].type();
-  plan->predicate = index_type == ElementType::kPred;
+  params->predicate = index_type == ElementType::kPred;
   if (branches.empty() || static_cast<size_t>(instruction.operand_count()) != branches.size() + 1 ||
-      (plan->predicate ? branches.size() != 2 : index_type != ElementType::kS32)) {
+      (params->predicate ? branches.size() != 2 : index_type != ElementType::kS32)) {
     b.FailMismatch("an operand for each branch after a pred[] or s32[] branch index");
     return;
   }
   for (size_t i = 0; i < branches.size(); ++i) {
-    plan->operand_begins.push_back(static_cast<uint32_t>(views.size()));
+    params->operand_begins.push_back(static_cast<uint32_t>(views.size()));
     b.AppendDense(instruction.operand(static_cast<int64_t>(i) + 1), &views);
-    plan->branches.push_back(b.program().CompiledComputationOf(branches[i]));
-    if (!Matches(plan->branches[i], views.size() - plan->operand_begins[i], ResultLeaves(b))) {
+    params->branches.push_back(b.program().CompiledComputationOf(branches[i]));
+    if (!Matches(params->branches[i], views.size() - params->operand_begins[i], ResultLeaves(b))) {
       b.FailMismatch(StrCat("operand ", i + 1, " of the shape of the parameter of branch ", i));
       return;
     }
   }
-  plan->operand_begins.push_back(static_cast<uint32_t>(views.size()));
-  b.EmitControl(ThunkKind::kConditional, std::move(plan), views);
+  params->operand_begins.push_back(static_cast<uint32_t>(views.size()));
+  b.EmitControl(ThunkKind::kConditional, std::move(params), views);
 }
 
 }  // namespace hlokit::interp

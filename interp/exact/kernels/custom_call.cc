@@ -22,7 +22,7 @@
 namespace hlokit::interp {
 namespace {
 
-struct FunctionPlan : ThunkParams {
+struct FunctionParams : ThunkParams {
   const CustomCallFunction* registered = nullptr;
   MatrixCall matrix = nullptr;  // else
   CustomCallFunction built_in;  // `registered` if nobody has registered another
@@ -31,8 +31,7 @@ struct FunctionPlan : ThunkParams {
   std::string config;
 };
 
-void RunFunction(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const FunctionPlan*>(plan);
+void RunFunction(const FunctionParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   std::vector<CustomCallOperand> operands;
   for (size_t i = 0; i < p.operands.size(); ++i) operands.push_back({p.operands[i], in[i]});
   std::vector<CustomCallResult> results;
@@ -58,22 +57,22 @@ void PrepareCustomCall(CompiledComputationBuilder& b) {
   const MatrixCall matrix = FindMatrixCall(target);
   CustomCallFunction built_in = registered == nullptr ? TpuCallFor(instruction) : CustomCallFunction();
   if (registered != nullptr || matrix != nullptr || built_in != nullptr) {
-    auto plan = std::make_unique<FunctionPlan>();
-    plan->built_in = std::move(built_in);
-    plan->registered = plan->built_in != nullptr ? &plan->built_in : registered;
-    plan->matrix = matrix;
-    plan->config = std::string(instruction.string_attr(Attr::kBackendConfig));
+    auto params = std::make_unique<FunctionParams>();
+    params->built_in = std::move(built_in);
+    params->registered = params->built_in != nullptr ? &params->built_in : registered;
+    params->matrix = matrix;
+    params->config = std::string(instruction.string_attr(Attr::kBackendConfig));
     std::vector<View> views;
     for (Instruction operand : instruction.operands()) {
       const std::vector<View> leaves(b.leaves(operand).begin(), b.leaves(operand).end());
       for (const View& v : leaves) {
         views.push_back(b.MakeDense(v));
-        plan->operands.push_back(v.shape);
+        params->operands.push_back(v.shape);
       }
     }
-    SetLayoutConstraints(instruction, &plan->operands);
-    AppendLeaves(b.shape(), &plan->results);
-    b.Emit(RunFunction, std::move(plan), views);
+    SetLayoutConstraints(instruction, &params->operands);
+    AppendLeaves(b.shape(), &params->results);
+    b.Emit(kKernel<RunFunction>, std::move(params), views);
     return;
   }
   if (IsMarkerTarget(target) && instruction.operand_count() >= 1 &&

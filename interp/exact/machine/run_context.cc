@@ -72,7 +72,7 @@ void RunContext::ParallelFor(int64_t count, double cost, absl::FunctionRef<void(
   if (static_cast<double>(count) * per_item >= kLong) next_check_ = std::min(next_check_, steps_ + 1);
 }
 
-bool RunContext::Call(CompiledComputation* routine, absl::Span<const SlotValue> arguments,
+bool RunContext::Call(CompiledComputation* computation, absl::Span<const SlotValue> arguments,
                       absl::Span<SlotValue> results) {
   // Each level is a virtual machine on the C++ stack, so their number is bounded. (Calls, loops and conditionals nest
   // on the machine's own stack instead.)
@@ -82,7 +82,7 @@ bool RunContext::Call(CompiledComputation* routine, absl::Span<const SlotValue> 
     return false;
   }
   ++call_depth_;
-  const bool ok = VirtualMachine::RunToEnd(*this, routine, arguments, results);
+  const bool ok = VirtualMachine::RunToEnd(*this, computation, arguments, results);
   --call_depth_;
   return ok;
 }

@@ -85,11 +85,18 @@ class RunContext {
   // in nanoseconds. Chunk boundaries depend on the number of threads, so results must not depend on them. Stops between
   // chunks if the run has failed.
   void ParallelFor(int64_t count, double cost, absl::FunctionRef<void(int64_t, int64_t)> body);
+  // Calls body(i) for each item.
+  template <typename Body>
+  void ForEach(int64_t count, double cost, const Body& body) {
+    ParallelFor(count, cost, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) body(i);
+    });
+  }
   int threads() const { return threads_->threads(); }
 
   // Runs a computation called by a kernel to completion on frames of its own. `results` are owned by the caller.
   // Returns false after an error.
-  bool Call(CompiledComputation* routine, absl::Span<const SlotValue> arguments, absl::Span<SlotValue> results);
+  bool Call(CompiledComputation* computation, absl::Span<const SlotValue> arguments, absl::Span<SlotValue> results);
 
   // Current device, for partition-id, replica-id and collectives.
   struct LogicalDevice {

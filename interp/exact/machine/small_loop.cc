@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
-#include "interp/exact/machine/current_step.h"
+#include "interp/exact/machine/current_instruction.h"
 #include "interp/exact/program/view.h"
 #include "ir/core/str_cat.h"
 
@@ -15,13 +15,13 @@ namespace hlokit::interp {
 void SmallLoop::Bind(std::byte* memory) {
   if (memory_ == memory) return;
   memory_ = memory;
-  const auto at = [&](const Place& place) {
-    return place.constant != nullptr ? place.constant : memory + place.offset;
+  const auto at = [&](const Location& location) {
+    return location.constant != nullptr ? location.constant : memory + location.offset;
   };
   in_.clear();
   out_.clear();
   bound_copies_.clear();
-  for (const Place& place : operands_) in_.push_back(at(place));
+  for (const Location& location : operands_) in_.push_back(at(location));
   for (int64_t offset : results_) out_.push_back(memory + offset);
   for (const Copy& copy : copies_) bound_copies_.push_back({at(copy.from), memory + copy.to, copy.bytes});
 }
@@ -49,8 +49,8 @@ bool SmallLoop::Run(RunContext& context, std::byte* memory) {
     switch (o.kind) {
       case OperationKind::kKernel:
         if (!context.CountStep()) return Fail(context, o);
-        current_step.store(o.instruction.value, std::memory_order_relaxed);
-        o.kernel(o.plan, in + o.in, out + o.out, context);
+        current_instruction.store(o.instruction.value, std::memory_order_relaxed);
+        o.kernel(o.params, in + o.in, out + o.out, context);
         if (context.failed()) return Fail(context, o);
         break;
       case OperationKind::kCopies:
@@ -119,11 +119,11 @@ class SmallLoopBuilder {
 
   // Lays out a loop whose state is at `state`, with the loops, calls and conditionals in it. Returns false if it is not
   // small.
-  bool Build(const WhilePlan& plan, InstructionId instruction, const std::vector<int64_t>& state) {
+  bool Build(const WhileParams& params, InstructionId instruction, const std::vector<int64_t>& state) {
     frames_.emplace_back();
-    EnterLoop(plan, instruction, state);
+    EnterLoop(params, instruction, state);
     while (!frames_.empty()) {
-      if (frames_.size() > kMaxFrames || IsTooLarge() || !Step()) return false;
+      if (frames_.size() > kMaxFrames || IsTooLarge() || !Advance()) return false;
     }
     return true;
   }
@@ -147,7 +147,7 @@ class SmallLoopBuilder {
   }
 
  private:
-  using Place = SmallLoop::Place;
+  using Location = SmallLoop::Location;
   using OperationKind = SmallLoop::OperationKind;
   static constexpr int64_t kMaxBytes = 64 << 10;
   static constexpr size_t kMaxOperations = 2048;
@@ -159,15 +159,15 @@ class SmallLoopBuilder {
 
   // A computation that is being laid out.
   struct Frame {
-    const CompiledComputation* routine = nullptr;  // null: outside of the loop
-    std::vector<Place> places;                     // by slot
-    std::vector<bool> own;                         // by slot: its memory may be overwritten
-    size_t once = 0;                               // the operation that jumps over invariant thunks
-    uint32_t next = 0;                             // thunk
+    const CompiledComputation* computation = nullptr;  // null: outside of the loop
+    std::vector<Location> locations;                   // by slot
+    std::vector<bool> own;                             // by slot: its memory may be overwritten
+    size_t once = 0;                                   // the operation that jumps over invariant thunks
+    uint32_t next = 0;                                 // thunk
     Stage stage = Stage::kThunk;
     // Of the loop at `next`.
     struct Loop {
-      const WhilePlan* plan = nullptr;
+      const WhileParams* params = nullptr;
       InstructionId instruction;
       std::vector<int64_t> state;
       size_t first = 0, test = 0;  // operations
@@ -176,7 +176,7 @@ class SmallLoopBuilder {
     } loop;
     // Of the conditional at `next`.
     struct Branches {
-      std::vector<Place> operands;
+      std::vector<Location> operands;
       uint32_t first = 0, next = 0;  // in the list of branches
       std::vector<size_t> jumps;     // operations, to what follows
     } branches;
@@ -194,8 +194,8 @@ class SmallLoopBuilder {
     return loop_.operations_.size() - 1;
   }
 
-  uint32_t AddOperand(const Place& place) {
-    loop_.operands_.push_back(place);
+  uint32_t AddOperand(const Location& location) {
+    loop_.operands_.push_back(location);
     return static_cast<uint32_t>(loop_.operands_.size() - 1);
   }
 
@@ -209,7 +209,7 @@ class SmallLoopBuilder {
 
   // Copies the results of a body to the state. Results that lie in the state itself, where they may be overwritten
   // before they are read, go by way of other memory.
-  void AddStateCopies(InstructionId instruction, const std::vector<Place>& next, const std::vector<int64_t>& state,
+  void AddStateCopies(InstructionId instruction, const std::vector<Location>& next, const std::vector<int64_t>& state,
                       const CompiledComputation& body) {
     std::vector<SmallLoop::Copy> first, second, third;
     for (size_t i = 0; i < next.size(); ++i) {
@@ -235,43 +235,43 @@ class SmallLoopBuilder {
     });
   }
 
-  static Place PlaceOf(const Frame& frame, const OperandRef& ref) {
-    Place place = frame.places[ref.slot];
-    if (place.constant != nullptr) {
-      place.constant += ref.offset;
+  static Location LocationOf(const Frame& frame, const OperandRef& ref) {
+    Location location = frame.locations[ref.slot];
+    if (location.constant != nullptr) {
+      location.constant += ref.offset;
     } else {
-      place.offset += ref.offset;
+      location.offset += ref.offset;
     }
-    return place;
+    return location;
   }
 
-  static std::vector<Place> OperandsOf(const Frame& frame, const Thunk& thunk) {
-    std::vector<Place> places;
+  static std::vector<Location> OperandsOf(const Frame& frame, const Thunk& thunk) {
+    std::vector<Location> locations;
     for (uint32_t i = 0; i < thunk.operand_count; ++i) {
-      places.push_back(PlaceOf(frame, frame.routine->operands[thunk.operand_begin + i]));
+      locations.push_back(LocationOf(frame, frame.computation->operands[thunk.operand_begin + i]));
     }
-    return places;
+    return locations;
   }
 
   // Begins a computation with parameters at `arguments`, which it may overwrite if `owned`.
-  void Push(const CompiledComputation& routine, const std::vector<Place>& arguments, bool owned) {
-    slots_ += routine.slots.size();
+  void Push(const CompiledComputation& computation, const std::vector<Location>& arguments, bool owned) {
+    slots_ += computation.slots.size();
     if (IsTooLarge()) return;
     loop_.depth_ = std::max(loop_.depth_, static_cast<int>(frames_.size()));
     Frame frame;
-    frame.routine = &routine;
-    frame.places.resize(routine.slots.size());
-    frame.own.assign(routine.slots.size(), false);
-    for (size_t i = 0; i < frame.places.size(); ++i) frame.places[i].constant = routine.slots[i].constant;
+    frame.computation = &computation;
+    frame.locations.resize(computation.slots.size());
+    frame.own.assign(computation.slots.size(), false);
+    for (size_t i = 0; i < frame.locations.size(); ++i) frame.locations[i].constant = computation.slots[i].constant;
     for (size_t i = 0; i < arguments.size(); ++i) {
-      const uint32_t slot = routine.parameters[i];
+      const uint32_t slot = computation.parameters[i];
       if (slot == kNoSlot) continue;
-      frame.places[slot] = arguments[i];
+      frame.locations[slot] = arguments[i];
       frame.own[slot] = owned;
     }
     // Call-invariant values are computed the first time.
-    if (routine.first_variant_thunk > 0) {
-      frame.once = Add(OperationKind::kOnce, routine.thunks[0].instruction);
+    if (computation.first_variant_thunk > 0) {
+      frame.once = Add(OperationKind::kOnce, computation.thunks[0].instruction);
       loop_.operations_[frame.once].in = loop_.once_count_++;
     }
     frames_.push_back(std::move(frame));
@@ -279,17 +279,17 @@ class SmallLoopBuilder {
 
   // Lays out the next thunk of the top frame, or goes on with it after the frame above. Returns false for a thunk that
   // the virtual machine must see.
-  bool Step() {
+  bool Advance() {
     Frame& frame = frames_.back();
     switch (frame.stage) {
       case Stage::kThunk:
         return BeginThunk(frame);
       case Stage::kCall: {
-        const Thunk& thunk = frame.routine->thunks[frame.next];
-        std::copy(results_.begin(), results_.end(), frame.places.begin() + thunk.result_begin);
+        const Thunk& thunk = frame.computation->thunks[frame.next];
+        std::copy(results_.begin(), results_.end(), frame.locations.begin() + thunk.result_begin);
         // A result may be an operand.
         for (uint32_t i = 0; i < thunk.operand_count; ++i) {
-          frame.own[frame.routine->operands[thunk.operand_begin + i].slot] = false;
+          frame.own[frame.computation->operands[thunk.operand_begin + i].slot] = false;
         }
         EndThunk(frame);
         return true;
@@ -308,27 +308,27 @@ class SmallLoopBuilder {
   }
 
   bool BeginThunk(Frame& frame) {
-    const CompiledComputation& routine = *frame.routine;
-    if (frame.next == routine.first_variant_thunk && frame.next > 0) {
+    const CompiledComputation& computation = *frame.computation;
+    if (frame.next == computation.first_variant_thunk && frame.next > 0) {
       loop_.operations_[frame.once].target = static_cast<uint32_t>(loop_.operations_.size());
     }
-    if (frame.next == routine.thunks.size()) {
-      std::vector<Place> results;
-      for (const OperandRef& ref : routine.results) results.push_back(PlaceOf(frame, ref));
+    if (frame.next == computation.thunks.size()) {
+      std::vector<Location> results;
+      for (const OperandRef& ref : computation.results) results.push_back(LocationOf(frame, ref));
       results_ = std::move(results);
       frames_.pop_back();
       return true;
     }
-    const Thunk& thunk = routine.thunks[frame.next];
+    const Thunk& thunk = computation.thunks[frame.next];
     switch (thunk.kind) {
       case ThunkKind::kKernel:
-        AddKernel(routine, thunk, OperandsOf(frame, thunk), &frame.places, &frame.own);
+        AddKernel(computation, thunk, OperandsOf(frame, thunk), &frame.locations, &frame.own);
         EndThunk(frame);
         return true;
       case ThunkKind::kCall:
         Add(OperationKind::kCount, thunk.instruction);
         frame.stage = Stage::kCall;
-        Push(*static_cast<const CallPlan*>(thunk.plan)->callee, OperandsOf(frame, thunk), /*owned=*/false);
+        Push(*static_cast<const CallParams*>(thunk.params)->callee, OperandsOf(frame, thunk), /*owned=*/false);
         return true;
       case ThunkKind::kWhile:
         BeginInnerLoop(frame, thunk);
@@ -348,65 +348,65 @@ class SmallLoopBuilder {
     ++frame.next;
   }
 
-  void AddKernel(const CompiledComputation& routine, const Thunk& thunk, const std::vector<Place>& operands,
-                 std::vector<Place>* places, std::vector<bool>* own) {
+  void AddKernel(const CompiledComputation& computation, const Thunk& thunk, const std::vector<Location>& operands,
+                 std::vector<Location>* locations, std::vector<bool>* own) {
     const size_t at = Add(OperationKind::kKernel, thunk.instruction);
     SmallLoop::Operation& o = loop_.operations_[at];
     o.kernel = thunk.kernel;
-    o.plan = thunk.plan;
+    o.params = thunk.params;
     o.in = static_cast<uint32_t>(loop_.operands_.size());
     o.out = static_cast<uint32_t>(loop_.results_.size());
-    for (const Place& place : operands) AddOperand(place);
+    for (const Location& location : operands) AddOperand(location);
     std::vector<bool> placed(thunk.result_count, false);
     for (uint32_t i = 0; i < thunk.reuse_count; ++i) {
-      const InPlaceReuse& reuse = routine.reuses[thunk.reuse_begin + i];
-      const uint32_t from = routine.operands[thunk.operand_begin + reuse.operand].slot;
+      const InPlaceReuse& reuse = computation.reuses[thunk.reuse_begin + i];
+      const uint32_t from = computation.operands[thunk.operand_begin + reuse.operand].slot;
       if (placed[reuse.result] || !(*own)[from]) continue;
-      (*places)[thunk.result_begin + reuse.result] = (*places)[from];
+      (*locations)[thunk.result_begin + reuse.result] = (*locations)[from];
       (*own)[from] = false;
       placed[reuse.result] = true;
     }
     for (uint32_t r = 0; r < thunk.result_count; ++r) {
       const uint32_t slot = thunk.result_begin + r;
-      if (!placed[r]) (*places)[slot] = {nullptr, Allocate(routine.slots[slot].bytes)};
+      if (!placed[r]) (*locations)[slot] = {nullptr, Allocate(computation.slots[slot].bytes)};
       (*own)[slot] = true;
-      loop_.results_.push_back((*places)[slot].offset);
+      loop_.results_.push_back((*locations)[slot].offset);
     }
   }
 
   void BeginInnerLoop(Frame& frame, const Thunk& thunk) {
-    const std::vector<Place> initial = OperandsOf(frame, thunk);
+    const std::vector<Location> initial = OperandsOf(frame, thunk);
     std::vector<int64_t> state;
     std::vector<SmallLoop::Copy> copies;
     for (uint32_t i = 0; i < thunk.operand_count; ++i) {
       const uint32_t slot = thunk.result_begin + i;
-      const int64_t bytes = frame.routine->slots[slot].bytes;
+      const int64_t bytes = frame.computation->slots[slot].bytes;
       state.push_back(AllocateState(bytes));
       copies.push_back({initial[i], state[i], bytes});
-      frame.places[slot] = {nullptr, state[i]};
+      frame.locations[slot] = {nullptr, state[i]};
       frame.own[slot] = true;
     }
     const size_t enter = Add(OperationKind::kEnter, thunk.instruction);
     loop_.operations_[enter].target = static_cast<uint32_t>(loop_.loops_.size());
     AddCopies(thunk.instruction, copies);
-    EnterLoop(*static_cast<const WhilePlan*>(thunk.plan), thunk.instruction, state);
+    EnterLoop(*static_cast<const WhileParams*>(thunk.params), thunk.instruction, state);
   }
 
   // Begins the condition of a loop, for the top frame.
-  void EnterLoop(const WhilePlan& plan, InstructionId instruction, const std::vector<int64_t>& state) {
+  void EnterLoop(const WhileParams& params, InstructionId instruction, const std::vector<int64_t>& state) {
     Frame& frame = frames_.back();
-    frame.loop = {&plan, instruction, state, loop_.operations_.size(), 0, loop_index_, in_condition_};
+    frame.loop = {&params, instruction, state, loop_.operations_.size(), 0, loop_index_, in_condition_};
     frame.stage = Stage::kCondition;
     loop_.loops_.push_back({instruction, loop_index_, in_condition_, 0});
     loop_index_ = static_cast<uint32_t>(loop_.loops_.size() - 1);
     in_condition_ = true;
-    Push(*plan.condition, PlacesOf(state), /*owned=*/false);
+    Push(*params.condition, LocationsOf(state), /*owned=*/false);
   }
 
-  static std::vector<Place> PlacesOf(const std::vector<int64_t>& offsets) {
-    std::vector<Place> places;
-    for (int64_t offset : offsets) places.push_back({nullptr, offset});
-    return places;
+  static std::vector<Location> LocationsOf(const std::vector<int64_t>& offsets) {
+    std::vector<Location> locations;
+    for (int64_t offset : offsets) locations.push_back({nullptr, offset});
+    return locations;
   }
 
   // Begins the body, after the condition.
@@ -415,17 +415,17 @@ class SmallLoopBuilder {
     loop_.operations_[frame.loop.test].in = AddOperand(results_[0]);
     in_condition_ = false;
     frame.stage = Stage::kBody;
-    Push(*frame.loop.plan->body, PlacesOf(frame.loop.state), /*owned=*/true);
+    Push(*frame.loop.params->body, LocationsOf(frame.loop.state), /*owned=*/true);
   }
 
   void LeaveLoop(Frame& frame) {
     const Frame::Loop& loop = frame.loop;
-    AddStateCopies(loop.instruction, results_, loop.state, *loop.plan->body);
+    AddStateCopies(loop.instruction, results_, loop.state, *loop.params->body);
     loop_.operations_[Add(OperationKind::kJump, loop.instruction)].target = static_cast<uint32_t>(loop.first);
     loop_.operations_[loop.test].target = static_cast<uint32_t>(loop_.operations_.size());
     loop_index_ = loop.outer;
     in_condition_ = loop.outer_condition;
-    if (frame.routine == nullptr) {
+    if (frame.computation == nullptr) {
       frames_.pop_back();
     } else {
       EndThunk(frame);
@@ -433,21 +433,21 @@ class SmallLoopBuilder {
   }
 
   void BeginConditional(Frame& frame, const Thunk& thunk) {
-    const auto& plan = *static_cast<const ConditionalPlan*>(thunk.plan);
+    const auto& params = *static_cast<const ConditionalParams*>(thunk.params);
     Frame::Branches& branches = frame.branches;
     branches = Frame::Branches();
     branches.operands = OperandsOf(frame, thunk);
     for (uint32_t r = 0; r < thunk.result_count; ++r) {
       const uint32_t slot = thunk.result_begin + r;
-      frame.places[slot] = {nullptr, Allocate(frame.routine->slots[slot].bytes)};
+      frame.locations[slot] = {nullptr, Allocate(frame.computation->slots[slot].bytes)};
       frame.own[slot] = true;
     }
     Add(OperationKind::kCount, thunk.instruction);
     const size_t select = Add(OperationKind::kSelect, thunk.instruction);
-    const auto count = static_cast<uint32_t>(plan.branches.size());
+    const auto count = static_cast<uint32_t>(params.branches.size());
     branches.first = static_cast<uint32_t>(loop_.branches_.size());
     loop_.operations_[select].in = AddOperand(branches.operands[0]);
-    loop_.operations_[select].predicate = plan.predicate;
+    loop_.operations_[select].predicate = params.predicate;
     loop_.operations_[select].branch_count = count;
     loop_.operations_[select].target = branches.first;
     loop_.branches_.resize(branches.first + count);
@@ -456,10 +456,10 @@ class SmallLoopBuilder {
 
   // Begins the next branch, or ends the conditional after the last one.
   void BeginBranch(Frame& frame) {
-    const auto& plan = *static_cast<const ConditionalPlan*>(frame.routine->thunks[frame.next].plan);
+    const auto& params = *static_cast<const ConditionalParams*>(frame.computation->thunks[frame.next].params);
     Frame::Branches& branches = frame.branches;
     const uint32_t b = branches.next++;
-    if (b == plan.branches.size()) {
+    if (b == params.branches.size()) {
       for (size_t jump : branches.jumps) {
         loop_.operations_[jump].target = static_cast<uint32_t>(loop_.operations_.size());
       }
@@ -467,18 +467,18 @@ class SmallLoopBuilder {
       return;
     }
     loop_.branches_[branches.first + b] = static_cast<uint32_t>(loop_.operations_.size());
-    const std::vector<Place> arguments(branches.operands.begin() + plan.operand_begins[b],
-                                       branches.operands.begin() + plan.operand_begins[b + 1]);
+    const std::vector<Location> arguments(branches.operands.begin() + params.operand_begins[b],
+                                          branches.operands.begin() + params.operand_begins[b + 1]);
     frame.stage = Stage::kBranch;
-    Push(*plan.branches[b], arguments, /*owned=*/false);
+    Push(*params.branches[b], arguments, /*owned=*/false);
   }
 
   void EndBranch(Frame& frame) {
-    const Thunk& thunk = frame.routine->thunks[frame.next];
+    const Thunk& thunk = frame.computation->thunks[frame.next];
     std::vector<SmallLoop::Copy> copies;
     for (uint32_t r = 0; r < thunk.result_count; ++r) {
       const uint32_t slot = thunk.result_begin + r;
-      copies.push_back({results_[r], frame.places[slot].offset, frame.routine->slots[slot].bytes});
+      copies.push_back({results_[r], frame.locations[slot].offset, frame.computation->slots[slot].bytes});
     }
     AddCopies(thunk.instruction, copies);
     frame.branches.jumps.push_back(Add(OperationKind::kJump, thunk.instruction));
@@ -496,7 +496,7 @@ class SmallLoopBuilder {
  private:
   SmallLoop& loop_;
   std::vector<Frame> frames_;
-  std::vector<Place> results_;                         // of the computation that ended last
+  std::vector<Location> results_;                      // of the computation that ended last
   absl::flat_hash_map<int64_t, int64_t> state_bytes_;  // by offset
   uint32_t loop_index_ = SmallLoop::kNoLoop;
   bool in_condition_ = false;
@@ -504,7 +504,7 @@ class SmallLoopBuilder {
   bool too_large_ = false;
 };
 
-std::unique_ptr<SmallLoop> SmallLoop::Create(const WhilePlan& loop, InstructionId instruction,
+std::unique_ptr<SmallLoop> SmallLoop::Create(const WhileParams& loop, InstructionId instruction,
                                              absl::Span<const int64_t> state_bytes) {
   std::unique_ptr<SmallLoop> small(new SmallLoop());
   SmallLoopBuilder builder(small.get());

@@ -5,6 +5,10 @@
 // The virtual machine allocates and releases a block for each result and pushes a frame for each condition and body,
 // which costs more than the arithmetic of a scalar. Here an iteration only calls kernels and copies the results of the
 // body to the loop state. Steps, iterations and errors are counted and reported as by the virtual machine.
+//
+// Generated loops (interp/compiled) do not do this: they go over the elements of arrays, not over iterations. Without
+// this list, loops of scalars take 3.3 to 3.6 times as long in both engines (two operations and a counter; a nested loop
+// with a conditional), and those over 1024 elements 1.1 to 1.2 times.
 #ifndef HLOKIT_INTERP_EXACT_MACHINE_SMALL_LOOP_H_
 #define HLOKIT_INTERP_EXACT_MACHINE_SMALL_LOOP_H_
 
@@ -22,7 +26,7 @@ class SmallLoop {
  public:
   // Returns null if the loop has much data, many operations, or some that the virtual machine must see (collectives,
   // observations). `state_bytes`: sizes of the leaves of the state. The computations must outlive the loop.
-  static std::unique_ptr<SmallLoop> Create(const WhilePlan& loop, InstructionId instruction,
+  static std::unique_ptr<SmallLoop> Create(const WhileParams& loop, InstructionId instruction,
                                            absl::Span<const int64_t> state_bytes);
 
   // Bytes of the memory that Run takes.
@@ -39,19 +43,19 @@ class SmallLoop {
   friend class SmallLoopBuilder;
 
   // A value: at an offset in the memory, or at an address that outlives the run.
-  struct Place {
+  struct Location {
     const std::byte* constant = nullptr;
     int64_t offset = 0;
   };
   struct Copy {
-    Place from;
+    Location from;
     int64_t to;
     int64_t bytes;
   };
   enum class OperationKind : uint8_t {
     kKernel,
     kCopies,
-    kCount,   // a step without a kernel: the begin of a call or conditional
+    kCount,   // an instruction without a kernel: the begin of a call or conditional
     kEnter,   // of an inner loop
     kOnce,    // jumps over call-invariant operations that have run
     kTest,    // leaves the loop or begins an iteration, by the condition
@@ -70,7 +74,7 @@ class SmallLoop {
     uint32_t branch_count = 0;
     bool predicate = false;
     Kernel kernel = nullptr;
-    const ThunkParams* plan = nullptr;
+    const ThunkParams* params = nullptr;
     InstructionId instruction;
   };
   struct Loop {
@@ -91,7 +95,7 @@ class SmallLoop {
   bool Fail(RunContext& context, const Operation& at);
 
   std::vector<Operation> operations_;
-  std::vector<Place> operands_;
+  std::vector<Location> operands_;
   std::vector<int64_t> results_;
   std::vector<Copy> copies_;
   std::vector<uint32_t> branches_;

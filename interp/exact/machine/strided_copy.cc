@@ -14,7 +14,7 @@ struct Wide {
   uint64_t low, high;
 };
 
-struct CopyPlan : ThunkParams {
+struct CopyParams : ThunkParams {
   StridedCopy copy;
 };
 
@@ -151,14 +151,14 @@ void StridedCopy::Run(std::byte* to, const std::byte* from, RunContext& context)
   context.ParallelFor(rows_, 3 + cost, [&](int64_t begin, int64_t end) { RunRange(to, from, begin, end); });
 }
 
-std::unique_ptr<ThunkParams> StridedCopyPlan(const View& view) {
-  auto plan = std::make_unique<CopyPlan>();
-  plan->copy = StridedCopy(view.dims(), DenseStrides(view.dims()), StridesOf(view), BytesOf(view.type()));
-  return plan;
+std::unique_ptr<ThunkParams> StridedCopyParams(const View& view) {
+  auto params = std::make_unique<CopyParams>();
+  params->copy = StridedCopy(view.dims(), DenseStrides(view.dims()), StridesOf(view), BytesOf(view.type()));
+  return params;
 }
 
-void RunStridedCopy(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  static_cast<const CopyPlan*>(plan)->copy.Run(out[0], in[0], context);
+void RunStridedCopy(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  static_cast<const CopyParams*>(params)->copy.Run(out[0], in[0], context);
 }
 
 }  // namespace hlokit::interp

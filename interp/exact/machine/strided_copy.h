@@ -45,8 +45,8 @@ class StridedCopy {
 };
 
 // Returns parameters of a kernel that makes operand 0, strided like `view`, dense.
-std::unique_ptr<ThunkParams> StridedCopyPlan(const View& view);
-void RunStridedCopy(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context);
+std::unique_ptr<ThunkParams> StridedCopyParams(const View& view);
+void RunStridedCopy(const ThunkParams* params, const std::byte* const* in, std::byte* const* out, RunContext& context);
 
 }  // namespace hlokit::interp
 

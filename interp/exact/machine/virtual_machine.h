@@ -19,7 +19,7 @@ namespace hlokit::interp {
 class VirtualMachine {
  public:
   // Arguments are borrowed and must outlive the machine, except those with owners, whose references it takes over.
-  VirtualMachine(RunContext& context, CompiledComputation* routine, absl::Span<const SlotValue> arguments);
+  VirtualMachine(RunContext& context, CompiledComputation* computation, absl::Span<const SlotValue> arguments);
   VirtualMachine(const VirtualMachine&) = delete;
   VirtualMachine& operator=(const VirtualMachine&) = delete;
   ~VirtualMachine();
@@ -40,51 +40,51 @@ class VirtualMachine {
   // Appends the blocks of these operands, with a reference to each.
   void HoldOperands(std::vector<PoolBlock*>* blocks) const;
   // Returns the compiled computation of that thunk.
-  const CompiledComputation& waiting_computation() const { return *frames_.back().routine; }
+  const CompiledComputation& waiting_computation() const { return *frames_.back().computation; }
   // Continues after a collective. Takes over a reference to each result.
   void Resume(absl::Span<const SlotValue> results);
 
   // Returns the leaves of the root. Requires: kDone. The caller takes over the references.
   std::vector<SlotValue>& results() { return returned_; }
 
-  // Large results of kernels of the routine become these literals, by leaf of the root; others stay empty.
+  // Large results of kernels of the computation become these literals, by leaf of the root; others stay empty.
   void set_results(std::vector<Literal>* results) { results_ = results; }
 
   void set_observer(ExecutionObserver* observer) { observer_ = observer; }
 
   // Runs a computation that a kernel calls on a separate machine.
-  static bool RunToEnd(RunContext& context, CompiledComputation* routine, absl::Span<const SlotValue> arguments,
+  static bool RunToEnd(RunContext& context, CompiledComputation* computation, absl::Span<const SlotValue> arguments,
                        absl::Span<SlotValue> results);
 
  private:
   enum class Phase : uint8_t { kThunk, kCall, kCondition, kBody };
   struct Frame {
-    CompiledComputation* routine;
+    CompiledComputation* computation;
     SlotValue* slots;
-    uint32_t next;       // step
+    uint32_t next;       // thunk
     Phase phase;         // what the callee's frame runs for `next`
     int64_t iterations;  // of the loop at `next`
   };
 
   // `arguments[i]`: with a reference for each that has an owner.
-  bool Push(CompiledComputation* routine, absl::Span<const SlotValue> arguments);
+  bool Push(CompiledComputation* computation, absl::Span<const SlotValue> arguments);
   // Moves the results of the top frame to returned_ and pops it.
   void Pop();
   void Unwind();
-  bool RunKernel(Frame& frame, const Thunk& step);
-  // Places a result of the routine in its literal. Returns false if it has none.
+  bool RunKernel(Frame& frame, const Thunk& thunk);
+  // Places a result of the computation in its literal. Returns false if it has none.
   bool PlaceInLiteral(const SlotInfo& slot, SlotValue* value);
   // Enter starts a thunk that needs another frame; Continue resumes it when that frame has returned.
-  bool Enter(Frame& frame, const Thunk& step);
-  bool Continue(Frame& frame, const Thunk& step);
-  bool PushArguments(const Frame& frame, const Thunk& step, CompiledComputation* callee, uint32_t begin, uint32_t end);
-  bool PushState(Frame& frame, const Thunk& step, CompiledComputation* callee, bool move);
+  bool Enter(Frame& frame, const Thunk& thunk);
+  bool Continue(Frame& frame, const Thunk& thunk);
+  bool PushArguments(const Frame& frame, const Thunk& thunk, CompiledComputation* callee, uint32_t begin, uint32_t end);
+  bool PushState(Frame& frame, const Thunk& thunk, CompiledComputation* callee, bool move);
   // Runs a loop over little data. Returns nullopt, with nothing done, if there is no memory for it.
-  std::optional<bool> RunSmallLoop(Frame& frame, const Thunk& step, SmallLoop& loop);
-  bool Observe(const Frame& frame, const Thunk& step);
+  std::optional<bool> RunSmallLoop(Frame& frame, const Thunk& thunk, SmallLoop& loop);
+  bool Observe(const Frame& frame, const Thunk& thunk);
   // Records the position for the error message.
   void RecordPosition();
-  void ReleaseAfter(const Frame& frame, const Thunk& step);
+  void ReleaseAfter(const Frame& frame, const Thunk& thunk);
   void ReleaseSlot(SlotValue& slot) {
     context_.pool.Release(slot.owner);
     slot = SlotValue();

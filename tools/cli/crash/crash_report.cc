@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <iterator>
 
-#include "interp/exact/machine/current_step.h"
+#include "interp/exact/machine/current_instruction.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::cli {
@@ -25,7 +25,7 @@ const std::string_view* volatile report_lines = nullptr;
 volatile size_t report_count = 0;
 
 void ReportCrash(int signal) {
-  const uint32_t step = interp::current_step.load(std::memory_order_relaxed);
+  const uint32_t step = interp::current_instruction.load(std::memory_order_relaxed);
   if (report_lines != nullptr && step < report_count) {
     const std::string_view line = report_lines[step];
     const ssize_t written = write(STDERR_FILENO, line.data(), line.size());

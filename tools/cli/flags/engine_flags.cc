@@ -15,8 +15,9 @@ namespace hlokit::cli {
 
 std::string EngineHelp(std::string_view what) {
   std::string text(what);
+  std::string_view separator;
   for (const interp::EngineRow& row : interp::Engines()) {
-    StrAppend(&text, row.kind == interp::EngineKind() ? "" : "; ", row.summary);
+    StrAppend(&text, std::exchange(separator, "; "), row.summary);
   }
   return text;
 }
@@ -36,8 +37,9 @@ void EngineFlags::AddTo(CLI::App* app) {
 
 std::optional<int> EngineFlags::Check(std::string_view tool, interp::EngineKind engine) const {
   if (interp::RowOf(engine).generates_code) return std::nullopt;
+  const std::string names = interp::EngineNamesWith(&interp::EngineRow::generates_code);
   for (const auto& [flag, given] : {std::pair("--explain-engine", explain), {"--dump-compiled", !dump.empty()}}) {
-    if (given) return UsageError(tool, StrCat(flag, " requires --engine=fast"));
+    if (given) return UsageError(tool, StrCat(flag, " requires --engine=", names));
   }
   return std::nullopt;
 }
@@ -49,16 +51,16 @@ bool DumpEngine(const std::string& directory, const interp::CodeInspection& code
   };
   if (!write("plan.txt", code.Plan())) return false;
   for (size_t n = 0; n < code.loops(); ++n) {
-    for (const interp::CodeInspection::Stage& stage : code.StagesOfLoop(n)) {
-      if (!write(absl::StrFormat("%03d%s", n, stage.extension), stage.text)) return false;
+    const std::vector<std::string> stages = code.StagesOfLoop(n);
+    for (size_t s = 0; s < stages.size(); ++s) {
+      if (!write(absl::StrFormat("%03d%s", n, code.stage_extensions()[s]), stages[s])) return false;
     }
   }
   // Of an earlier program with more loops.
-  constexpr const char* kExtensions[] = {".hlo", ".loop", ".ll", ".opt.ll", ".s"};
   bool is_left = true;
   for (size_t n = code.loops(); is_left; ++n) {
     is_left = false;
-    for (const char* const extension : kExtensions) {
+    for (const std::string_view extension : code.stage_extensions()) {
       std::error_code ignored;
       is_left |= std::filesystem::remove(absl::StrFormat("%s/%03d%s", directory, n, extension), ignored);
     }

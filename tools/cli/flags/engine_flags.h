@@ -27,8 +27,8 @@ struct EngineFlags {
   bool wanted() const { return explain || !dump.empty(); }
 };
 
-// Writes plan.txt, and of each loop NUMBER.hlo, NUMBER.loop, NUMBER.ll, NUMBER.opt.ll and NUMBER.s; removes such files
-// of loops that there are no longer. Returns false after an error, which is printed.
+// Writes plan.txt, and of each loop a file NUMBER.EXTENSION for each of its stages; removes such files of loops that
+// there are no longer. Returns false after an error, which is printed.
 bool DumpEngine(const std::string& directory, const interp::CodeInspection& code, DiagnosticReporter* diagnostics);
 
 // Prints, on standard error, what runs each instruction.

@@ -33,7 +33,7 @@
 namespace hlokit::interp {
 namespace {
 
-struct ConvolutionPlan : ThunkParams {
+struct ConvolutionParams : ThunkParams {
   ProductShape shape;                 // batch: groups
   std::vector<WindowDimension> axes;  // spatial dimensions
   Dims input_strides;                 // of these
@@ -53,7 +53,7 @@ struct ConvolutionPlan : ThunkParams {
 
 // Computes the offset of the element at kernel position `place` of the window at output position `position`. Returns
 // false if there is none.
-bool ElementUnder(const ConvolutionPlan& p, int64_t position, int64_t place, int64_t* offset) {
+bool ElementUnder(const ConvolutionParams& p, int64_t position, int64_t place, int64_t* offset) {
   *offset = 0;
   for (size_t d = p.axes.size(); d-- > 0;) {
     const WindowDimension& axis = p.axes[d];
@@ -69,7 +69,7 @@ bool ElementUnder(const ConvolutionPlan& p, int64_t position, int64_t place, int
 // Patches of the input as rows.
 class PatchPanels : public PanelSource {
  public:
-  PatchPanels(const ConvolutionPlan& plan, const std::byte* input) : p_(plan), input_(input) {}
+  PatchPanels(const ConvolutionParams& params, const std::byte* input) : p_(params), input_(input) {}
 
   void Pack(int64_t group, int64_t first, int64_t count, int64_t k_begin, int64_t k_count, int64_t width,
             std::byte* to) const override {
@@ -169,7 +169,7 @@ class PatchPanels : public PanelSource {
     for (int64_t i = 0; i < n; ++i) t[i * stride] = f[i];
   }
 
-  const ConvolutionPlan& p_;
+  const ConvolutionParams& p_;
   const std::byte* input_;
 };
 
@@ -237,7 +237,7 @@ bool MayOverflow(ElementType from, ElementType to) {
   return largest(from) > largest(to);
 }
 
-bool HasHoles(const ConvolutionPlan& p) {
+bool HasHoles(const ConvolutionParams& p) {
   for (const WindowDimension& axis : p.axes) {
     if (axis.window.base_dilation != 1 || axis.ElementAt(0, 0) < 0 ||
         axis.ElementAt(axis.output - 1, axis.window.size - 1) < 0) {
@@ -247,8 +247,8 @@ bool HasHoles(const ConvolutionPlan& p) {
   return false;
 }
 
-void RunConvolution(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const ConvolutionPlan*>(plan);
+void RunConvolution(const ConvolutionParams& p, const std::byte* const* in, std::byte* const* out,
+                    RunContext& context) {
   const PatchPanels patches(p, in[0]);
   const StridedPanels kernel(p.kernel, in[1] + p.kernel_offset);
   if (!HasHoles(p) || (!MayOverflow(p.kernel_type, p.result) && AllFinite(p.kernel_type, in[1], p.kernel_count))) {
@@ -372,9 +372,9 @@ std::optional<ConvolutionGroups> GroupsOf(CompiledComputationBuilder& b, const C
   return groups;
 }
 
-// Adds the spatial dimensions to the plan. Returns false after an error report.
+// Adds the spatial dimensions to the parameters. Returns false after an error report.
 bool AddSpatialDimensions(CompiledComputationBuilder& b, const ConvolutionDims& dims, const View& input,
-                          const View& kernel, ConvolutionPlan* plan) {
+                          const View& kernel, ConvolutionParams* params) {
   const WindowView window = WindowView::Of(b.instruction());
   const Dims input_strides = StridesOf(input);
   const Dims kernel_strides = StridesOf(kernel);
@@ -394,15 +394,15 @@ bool AddSpatialDimensions(CompiledComputationBuilder& b, const ConvolutionDims& 
     }
     const int64_t stride = kernel_strides[dims.kernel_spatial[d]];
     if (axis.window.reversal && axis.window.size > 0) {
-      plan->kernel_offset += (axis.window.size - 1) * stride * BytesOf(kernel.type());
-      plan->kernel.contracting.Add(axis.window.size, -stride);
+      params->kernel_offset += (axis.window.size - 1) * stride * BytesOf(kernel.type());
+      params->kernel.contracting.Add(axis.window.size, -stride);
     } else {
-      plan->kernel.contracting.Add(axis.window.size, stride);
+      params->kernel.contracting.Add(axis.window.size, stride);
     }
-    plan->places *= axis.window.size;
-    plan->positions *= axis.output;
-    plan->input_strides.push_back(input_strides[dims.input_spatial[d]]);
-    plan->axes.push_back(axis);
+    params->places *= axis.window.size;
+    params->positions *= axis.output;
+    params->input_strides.push_back(input_strides[dims.input_spatial[d]]);
+    params->axes.push_back(axis);
   }
   return true;
 }
@@ -461,25 +461,26 @@ void PrepareConvolution(CompiledComputationBuilder& b) {
   }
   const std::optional<ConvolutionGroups> groups = GroupsOf(b, dims, input.shape, kernel.shape);
   if (!groups) return;
-  auto plan = std::make_unique<ConvolutionPlan>();
+  auto params = std::make_unique<ConvolutionParams>();
   const Dims input_strides = StridesOf(input);
   const Dims kernel_strides = StridesOf(kernel);
   const int64_t images = groups->group_images(), output_features = groups->group_output_features();
-  plan->features = groups->group_features();
-  plan->batch_stride = input_strides[dims.input_batch];
-  plan->feature_stride = input_strides[dims.input_feature];
-  plan->group_stride = groups->feature_groups > 1 ? plan->features * plan->feature_stride : images * plan->batch_stride;
-  plan->kernel.batch.Add(groups->count(), output_features * kernel_strides[dims.kernel_output_feature]);
-  plan->kernel.free.Add(output_features, kernel_strides[dims.kernel_output_feature]);
-  if (!AddSpatialDimensions(b, dims, input, kernel, plan.get())) return;
-  plan->kernel.contracting.Add(plan->features, kernel_strides[dims.kernel_input_feature]);
-  plan->result = SumType(shape.element_type());
-  plan->kernel_type = kernel.type();
-  plan->kernel_count = kernel.count();
-  plan->shape = {groups->count(), images * plan->positions, output_features, plan->places * plan->features};
-  if (!plan->conversion.Init(input.type(), plan->result) ||
-      !plan->kernel.conversion.Init(kernel.type(), plan->result) ||
-      plan->shape.batch * plan->shape.m * plan->shape.n != shape.element_count() ||
+  params->features = groups->group_features();
+  params->batch_stride = input_strides[dims.input_batch];
+  params->feature_stride = input_strides[dims.input_feature];
+  params->group_stride =
+      groups->feature_groups > 1 ? params->features * params->feature_stride : images * params->batch_stride;
+  params->kernel.batch.Add(groups->count(), output_features * kernel_strides[dims.kernel_output_feature]);
+  params->kernel.free.Add(output_features, kernel_strides[dims.kernel_output_feature]);
+  if (!AddSpatialDimensions(b, dims, input, kernel, params.get())) return;
+  params->kernel.contracting.Add(params->features, kernel_strides[dims.kernel_input_feature]);
+  params->result = SumType(shape.element_type());
+  params->kernel_type = kernel.type();
+  params->kernel_count = kernel.count();
+  params->shape = {groups->count(), images * params->positions, output_features, params->places * params->features};
+  if (!params->conversion.Init(input.type(), params->result) ||
+      !params->kernel.conversion.Init(kernel.type(), params->result) ||
+      params->shape.batch * params->shape.m * params->shape.n != shape.element_count() ||
       shape.dim(dims.output_batch) != images || shape.dim(dims.output_feature) != groups->output_features) {
     b.FailMismatch("operands whose types convert to that of the result and whose sizes give its number of elements");
     return;
@@ -490,10 +491,10 @@ void PrepareConvolution(CompiledComputationBuilder& b) {
     return;
   }
   Dims product_dims = {groups->count(), images};
-  for (const WindowDimension& axis : plan->axes) product_dims.push_back(axis.output);
+  for (const WindowDimension& axis : params->axes) product_dims.push_back(axis.output);
   product_dims.push_back(output_features);
-  const Shape product_shape = b.program_shapes().Array(plan->result, product_dims);
-  View product = b.EmitTo(RunConvolution, std::move(plan), operands, {&product_shape, 1})[0];
+  const Shape product_shape = b.program_shapes().Array(params->result, product_dims);
+  View product = b.EmitTo(kKernel<RunConvolution>, std::move(params), operands, {&product_shape, 1})[0];
   if (product.type() != shape.element_type()) {
     const std::optional<View> saturated = EmitSaturation(b, product, shape.element_type());
     if (!saturated) return;

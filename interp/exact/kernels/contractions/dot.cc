@@ -19,15 +19,14 @@
 namespace hlokit::interp {
 namespace {
 
-struct DotPlan : ThunkParams {
+struct DotParams : ThunkParams {
   ProductShape shape;
   StridedSource lhs;
   StridedSource rhs;
   ElementType result;
 };
 
-void RunDot(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const DotPlan*>(plan);
+void RunDot(const DotParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   if (p.shape.batch * p.shape.m * p.shape.n == 0) return;
   const StridedPanels lhs(p.lhs, in[0]);
   const StridedPanels rhs(p.rhs, in[1]);
@@ -38,22 +37,22 @@ void RunDot(const ThunkParams* plan, const std::byte* const* in, std::byte* cons
 
 std::optional<View> EmitDotTo(CompiledComputationBuilder& b, const View& lhs, const View& rhs, const DotDims& dims,
                               Shape shape) {
-  auto plan = std::make_unique<DotPlan>();
-  plan->result = shape.element_type();
-  if (!plan->lhs.Init(lhs, dims.lhs_batch, dims.lhs_contracting, plan->result) ||
-      !plan->rhs.Init(rhs, dims.rhs_batch, dims.rhs_contracting, plan->result)) {
+  auto params = std::make_unique<DotParams>();
+  params->result = shape.element_type();
+  if (!params->lhs.Init(lhs, dims.lhs_batch, dims.lhs_contracting, params->result) ||
+      !params->rhs.Init(rhs, dims.rhs_batch, dims.rhs_contracting, params->result)) {
     b.FailMismatch("dimension numbers in range of the operands, and types that convert to that of the result");
     return std::nullopt;
   }
-  plan->shape = {plan->lhs.batch.count(), plan->lhs.free.count(), plan->rhs.free.count(),
-                 plan->lhs.contracting.count()};
-  if (plan->rhs.batch.count() != plan->shape.batch || plan->rhs.contracting.count() != plan->shape.k ||
-      plan->shape.batch * plan->shape.m * plan->shape.n != shape.element_count()) {
+  params->shape = {params->lhs.batch.count(), params->lhs.free.count(), params->rhs.free.count(),
+                   params->lhs.contracting.count()};
+  if (params->rhs.batch.count() != params->shape.batch || params->rhs.contracting.count() != params->shape.k ||
+      params->shape.batch * params->shape.m * params->shape.n != shape.element_count()) {
     b.FailMismatch("operands of the same sizes in batch and contracting dimensions");
     return std::nullopt;
   }
   const View operands[] = {lhs, rhs};
-  return b.EmitTo(RunDot, std::move(plan), operands, {&shape, 1})[0];
+  return b.EmitTo(kKernel<RunDot>, std::move(params), operands, {&shape, 1})[0];
 }
 
 void EmitDot(CompiledComputationBuilder& b, const View& lhs, const View& rhs, const DotDims& dims) {

@@ -136,7 +136,7 @@ class LineTransform {
   std::vector<Complex> chirp_, kernel_, work_;
 };
 
-struct FftPlan : ThunkParams {
+struct FftParams : ThunkParams {
   FftType type = FftType::kFft;
   ElementType from = ElementType::kC64;
   ElementType to = ElementType::kC64;
@@ -174,7 +174,7 @@ void ForEachCommon(const Dims& a, const Dims& b, Body body) {
 }
 
 template <typename Real, typename Stored>
-void RunBatches(const FftPlan& p, const std::byte* in, std::byte* out, RunContext& context) {
+void RunBatches(const FftParams& p, const std::byte* in, std::byte* out, RunContext& context) {
   using Complex = std::complex<Real>;
   const bool inverse = p.type == FftType::kIfft || p.type == FftType::kIrfft;
   const bool real_in = p.type == FftType::kRfft;
@@ -260,8 +260,7 @@ void RunBatches(const FftPlan& p, const std::byte* in, std::byte* out, RunContex
   });
 }
 
-void RunFft(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const FftPlan*>(plan);
+void RunFft(const FftParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   if (p.batches * ElementCount(p.out_dims) == 0) return;
   if (ElementCount(p.lengths) == 0) {
     std::memset(out[0], 0, static_cast<size_t>(p.batches * ElementCount(p.out_dims) * BytesOf(p.to)));
@@ -284,23 +283,23 @@ void PrepareFft(CompiledComputationBuilder& b) {
   }
   const View view = b.MakeDense(b.operand(0));
   const Shape shape = b.shape();
-  auto plan = std::make_unique<FftPlan>();
-  plan->type = instruction.enum_attr(Attr::kFftType, FftType::kFft);
-  plan->from = view.type();
-  plan->to = shape.element_type();
+  auto params = std::make_unique<FftParams>();
+  params->type = instruction.enum_attr(Attr::kFftType, FftType::kFft);
+  params->from = view.type();
+  params->to = shape.element_type();
   const absl::Span<const int64_t> lengths = instruction.list_attr(Attr::kFftLength);
-  plan->lengths.assign(lengths.begin(), lengths.end());
+  params->lengths.assign(lengths.begin(), lengths.end());
   const int64_t rank = static_cast<int64_t>(lengths.size());
   const int64_t offset = shape.rank() - rank;
   bool fits = rank >= 1 && offset >= 0 && view.shape.rank() == shape.rank();
-  plan->batches = 1;
+  params->batches = 1;
   for (int64_t d = 0; fits && d < shape.rank(); ++d) {
     if (d < offset) {
-      plan->batches *= shape.dim(d);
+      params->batches *= shape.dim(d);
       continue;
     }
-    plan->in_dims.push_back(view.shape.dim(d));
-    plan->out_dims.push_back(shape.dim(d));
+    params->in_dims.push_back(view.shape.dim(d));
+    params->out_dims.push_back(shape.dim(d));
     const int64_t n = lengths[d - offset];
     fits = n >= 0 && n <= (int64_t{1} << 30);
   }
@@ -308,16 +307,16 @@ void PrepareFft(CompiledComputationBuilder& b) {
   int64_t work = 1;
   for (int64_t n : lengths) fits = fits && !__builtin_mul_overflow(work, std::max<int64_t>(n, 1), &work);
   fits = fits && work <= b.program().options().limits.max_bytes / 64;
-  const bool real_in = plan->type == FftType::kRfft;
-  const bool real_out = plan->type == FftType::kIrfft;
-  fits = fits && (real_in ? IsFloat(plan->from) : IsComplex(plan->from)) &&
-         (real_out ? IsFloat(plan->to) : IsComplex(plan->to)) && ComponentType(plan->from) == ComponentType(plan->to) &&
-         BitsOf(ComponentType(plan->from)) >= 32;
+  const bool real_in = params->type == FftType::kRfft;
+  const bool real_out = params->type == FftType::kIrfft;
+  fits = fits && (real_in ? IsFloat(params->from) : IsComplex(params->from)) &&
+         (real_out ? IsFloat(params->to) : IsComplex(params->to)) &&
+         ComponentType(params->from) == ComponentType(params->to) && BitsOf(ComponentType(params->from)) >= 32;
   if (!fits) {
     b.FailMismatch("an operand of f32, f64, c64 or c128 whose last dimensions match fft_length");
     return;
   }
-  b.Emit(RunFft, std::move(plan), {&view, 1});
+  b.Emit(kKernel<RunFft>, std::move(params), {&view, 1});
 }
 
 }  // namespace hlokit::interp

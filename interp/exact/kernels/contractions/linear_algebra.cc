@@ -46,7 +46,7 @@ void Write(ElementType type, const N* from, int64_t n, std::byte* to) {
 // Rows between checks of the time limit; a row takes up to some microseconds.
 constexpr int64_t kRowsBetweenChecks = 256;
 
-struct CholeskyPlan : ThunkParams {
+struct CholeskyParams : ThunkParams {
   ElementType type = ElementType::kF32;
   int64_t n = 0;
   int64_t batches = 0;
@@ -54,7 +54,7 @@ struct CholeskyPlan : ThunkParams {
 };
 
 template <typename N>
-void CholeskyOf(const CholeskyPlan& p, const std::byte* in, std::byte* out, RunContext& context) {
+void CholeskyOf(const CholeskyParams& p, const std::byte* in, std::byte* out, RunContext& context) {
   const int64_t n = p.n;
   const int64_t bytes = n * n * BytesOf(p.type);
   context.ParallelFor(p.batches, static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n),
@@ -97,8 +97,7 @@ void CholeskyOf(const CholeskyPlan& p, const std::byte* in, std::byte* out, RunC
                       });
 }
 
-void RunCholesky(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const CholeskyPlan*>(plan);
+void RunCholesky(const CholeskyParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   if (IsComplex(p.type)) {
     CholeskyOf<std::complex<double>>(p, in[0], out[0], context);
   } else {
@@ -112,7 +111,7 @@ void SubtractMultiple(N c, const N* __restrict y, int64_t n, N* __restrict x) {
   for (int64_t i = 0; i < n; ++i) x[i] -= c * y[i];
 }
 
-struct TriangularSolvePlan : ThunkParams {
+struct TriangularSolveParams : ThunkParams {
   ElementType type = ElementType::kF32;
   int64_t n = 0;     // of the triangular matrix
   int64_t rows = 0;  // of the right-hand side
@@ -126,7 +125,7 @@ struct TriangularSolvePlan : ThunkParams {
 };
 
 template <typename N>
-void Solve(const TriangularSolvePlan& p, const std::byte* a_in, const std::byte* b_in, std::byte* out,
+void Solve(const TriangularSolveParams& p, const std::byte* a_in, const std::byte* b_in, std::byte* out,
            RunContext& context) {
   const int64_t n = p.n;
   const int64_t bytes = BytesOf(p.type);
@@ -179,9 +178,8 @@ void Solve(const TriangularSolvePlan& p, const std::byte* a_in, const std::byte*
                       });
 }
 
-void RunTriangularSolve(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out,
+void RunTriangularSolve(const TriangularSolveParams& p, const std::byte* const* in, std::byte* const* out,
                         RunContext& context) {
-  const auto& p = *static_cast<const TriangularSolvePlan*>(plan);
   if (IsComplex(p.type)) {
     Solve<std::complex<double>>(p, in[0], in[1], out[0], context);
   } else {
@@ -202,16 +200,16 @@ bool IsMatrixType(ElementType type) { return IsFloat(type) || IsComplex(type); }
 void PrepareCholesky(CompiledComputationBuilder& b) {
   const View view = b.MakeDense(b.operand(0));
   const int64_t rank = view.shape.rank();
-  auto plan = std::make_unique<CholeskyPlan>();
-  plan->type = view.type();
-  plan->lower = b.instruction().bool_attr(Attr::kLower);
-  if (rank < 2 || view.shape.dim(rank - 1) != view.shape.dim(rank - 2) || !IsMatrixType(plan->type)) {
+  auto params = std::make_unique<CholeskyParams>();
+  params->type = view.type();
+  params->lower = b.instruction().bool_attr(Attr::kLower);
+  if (rank < 2 || view.shape.dim(rank - 1) != view.shape.dim(rank - 2) || !IsMatrixType(params->type)) {
     b.FailMismatch("square matrices in the last two dimensions of the operand");
     return;
   }
-  plan->n = view.shape.dim(rank - 1);
-  plan->batches = Batches(view.shape);
-  b.Emit(RunCholesky, std::move(plan), {&view, 1});
+  params->n = view.shape.dim(rank - 1);
+  params->batches = Batches(view.shape);
+  b.Emit(kKernel<RunCholesky>, std::move(params), {&view, 1});
 }
 
 void PrepareTriangularSolve(CompiledComputationBuilder& b) {
@@ -219,26 +217,26 @@ void PrepareTriangularSolve(CompiledComputationBuilder& b) {
   const View views[] = {b.MakeDense(b.operand(0)), b.MakeDense(b.operand(1))};
   const Shape a = views[0].shape;
   const Shape x = views[1].shape;
-  auto plan = std::make_unique<TriangularSolvePlan>();
-  plan->type = views[1].type();
-  plan->left_side = instruction.bool_attr(Attr::kLeftSide);
-  plan->lower = instruction.bool_attr(Attr::kLower);
-  plan->unit_diagonal = instruction.bool_attr(Attr::kUnitDiagonal);
+  auto params = std::make_unique<TriangularSolveParams>();
+  params->type = views[1].type();
+  params->left_side = instruction.bool_attr(Attr::kLeftSide);
+  params->lower = instruction.bool_attr(Attr::kLower);
+  params->unit_diagonal = instruction.bool_attr(Attr::kUnitDiagonal);
   const auto transpose = instruction.enum_attr(Attr::kTransposeA, TriangularTranspose::kNoTranspose);
-  plan->conjugate = transpose == TriangularTranspose::kAdjoint;
-  plan->transpose = plan->conjugate || transpose == TriangularTranspose::kTranspose;
+  params->conjugate = transpose == TriangularTranspose::kAdjoint;
+  params->transpose = params->conjugate || transpose == TriangularTranspose::kTranspose;
   const int64_t rank = a.rank();
   if (rank < 2 || x.rank() != rank || a.dim(rank - 1) != a.dim(rank - 2) || Batches(a) != Batches(x) ||
-      x.dim(plan->left_side ? rank - 2 : rank - 1) != a.dim(rank - 1) || views[0].type() != plan->type ||
-      !IsMatrixType(plan->type)) {
+      x.dim(params->left_side ? rank - 2 : rank - 1) != a.dim(rank - 1) || views[0].type() != params->type ||
+      !IsMatrixType(params->type)) {
     b.FailMismatch("square matrices in operand 0 and a matching batch and dimension in operand 1");
     return;
   }
-  plan->n = a.dim(rank - 1);
-  plan->rows = x.dim(rank - 2);
-  plan->columns = x.dim(rank - 1);
-  plan->batches = Batches(x);
-  b.Emit(RunTriangularSolve, std::move(plan), views);
+  params->n = a.dim(rank - 1);
+  params->rows = x.dim(rank - 2);
+  params->columns = x.dim(rank - 1);
+  params->batches = Batches(x);
+  b.Emit(kKernel<RunTriangularSolve>, std::move(params), views);
 }
 
 }  // namespace hlokit::interp

@@ -15,24 +15,21 @@ namespace {
 
 // ---- packed nibbles ----
 
-struct NibblesPlan : ThunkParams {
+struct NibblesParams : ThunkParams {
   int64_t outer = 0;
   int64_t inner = 0;  // elements of the dimensions after the doubled one
   bool is_signed = false;
 };
 
-void RunNibbles(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const NibblesPlan*>(plan);
+void RunNibbles(const NibblesParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto unpack = [&]<typename T>(T) {
-    context.ParallelFor(p.outer, static_cast<double>(p.inner), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const T* from = reinterpret_cast<const T*>(in[0]) + i * p.inner;
-        T* low = reinterpret_cast<T*>(out[0]) + 2 * i * p.inner;
-        T* high = low + p.inner;
-        for (int64_t k = 0; k < p.inner; ++k) {
-          low[k] = static_cast<T>(static_cast<T>(from[k] << 4) >> 4);
-          high[k] = static_cast<T>(from[k] >> 4);
-        }
+    context.ForEach(p.outer, static_cast<double>(p.inner), [&](int64_t i) {
+      const T* from = reinterpret_cast<const T*>(in[0]) + i * p.inner;
+      T* low = reinterpret_cast<T*>(out[0]) + 2 * i * p.inner;
+      T* high = low + p.inner;
+      for (int64_t k = 0; k < p.inner; ++k) {
+        low[k] = static_cast<T>(static_cast<T>(from[k] << 4) >> 4);
+        high[k] = static_cast<T>(from[k] >> 4);
       }
     });
   };
@@ -41,7 +38,7 @@ void RunNibbles(const ThunkParams* plan, const std::byte* const* in, std::byte* 
 
 // ---- structured sparsity ----
 
-struct DensifyPlan : ThunkParams {
+struct DensifyParams : ThunkParams {
   int64_t bytes = 0;   // of an element
   int64_t outer = 1;   // elements of the dimensions before the sparse one
   int64_t inner = 1;   // and of those after it
@@ -50,8 +47,7 @@ struct DensifyPlan : ThunkParams {
   ElementType place_type = ElementType::kS32;
 };
 
-void RunDensify(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const DensifyPlan*>(plan);
+void RunDensify(const DensifyParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const int64_t place_bytes = BytesOf(p.place_type);
   const int64_t kept_size = p.blocks * p.side.num_non_zero;
   const int64_t dense_size = p.blocks * p.side.block_size;
@@ -102,14 +98,14 @@ std::optional<OperandPacking> OperandPackingOf(CompiledComputationBuilder& b) {
 
 View EmitNibbles(CompiledComputationBuilder& b, const View& packed, int64_t dim) {
   Dims dims(packed.dims().begin(), packed.dims().end());
-  auto plan = std::make_unique<NibblesPlan>();
-  plan->outer = ElementCount(absl::MakeSpan(dims).first(static_cast<size_t>(dim) + 1));
-  plan->inner = ElementCount(absl::MakeSpan(dims).subspan(static_cast<size_t>(dim) + 1));
-  plan->is_signed = packed.type() == ElementType::kS8;
+  auto params = std::make_unique<NibblesParams>();
+  params->outer = ElementCount(absl::MakeSpan(dims).first(static_cast<size_t>(dim) + 1));
+  params->inner = ElementCount(absl::MakeSpan(dims).subspan(static_cast<size_t>(dim) + 1));
+  params->is_signed = packed.type() == ElementType::kS8;
   dims[static_cast<size_t>(dim)] *= 2;
   const Shape shape = b.program_shapes().Array(packed.type(), dims);
   const View operand = b.MakeDense(packed);
-  return b.EmitTo(RunNibbles, std::move(plan), {&operand, 1}, {&shape, 1})[0];
+  return b.EmitTo(kKernel<RunNibbles>, std::move(params), {&operand, 1}, {&shape, 1})[0];
 }
 
 std::optional<View> EmitDensified(CompiledComputationBuilder& b, const View& values, const View& places,
@@ -135,18 +131,18 @@ std::optional<View> EmitDensified(CompiledComputationBuilder& b, const View& val
                   " in interleaved groups of ", side.stride));
     return std::nullopt;
   }
-  auto plan = std::make_unique<DensifyPlan>();
-  plan->bytes = BytesOf(values.type());
+  auto params = std::make_unique<DensifyParams>();
+  params->bytes = BytesOf(values.type());
   const auto at = static_cast<size_t>(side.dimension);
-  plan->outer = ElementCount(values.dims().first(at));
-  plan->inner = ElementCount(values.dims().subspan(at + 1));
-  plan->blocks = size / side.num_non_zero;
-  plan->side = side;
-  plan->place_type = places.type();
+  params->outer = ElementCount(values.dims().first(at));
+  params->inner = ElementCount(values.dims().subspan(at + 1));
+  params->blocks = size / side.num_non_zero;
+  params->side = side;
+  params->place_type = places.type();
   size = dense_size;
   const Shape shape = b.program_shapes().Array(values.type(), dims);
   const View operands[] = {b.MakeDense(values), b.MakeDense(places)};
-  return b.EmitTo(RunDensify, std::move(plan), operands, {&shape, 1})[0];
+  return b.EmitTo(kKernel<RunDensify>, std::move(params), operands, {&shape, 1})[0];
 }
 
 }  // namespace hlokit::interp

@@ -23,7 +23,7 @@
 namespace hlokit::interp {
 namespace {
 
-struct RaggedDotPlan : ThunkParams {
+struct RaggedDotParams : ThunkParams {
   bool contracting = false;
   StridedSource lhs;  // of one problem: the ragged dimension is the first of its group, with its full size
   StridedSource rhs;
@@ -60,7 +60,7 @@ DimGroup Group(std::initializer_list<std::pair<int64_t, int64_t>> first, const D
 // Ends of the groups: running sums of their sizes, which wrap in the type of the sizes.
 class GroupEnds {
  public:
-  explicit GroupEnds(const RaggedDotPlan& plan) : p_(plan), ends_(static_cast<size_t>(plan.groups)) {}
+  explicit GroupEnds(const RaggedDotParams& params) : p_(params), ends_(static_cast<size_t>(params.groups)) {}
 
   void Load(const std::byte* sizes, int64_t offset) {
     const int bits = BitsOf(p_.size_type);
@@ -80,12 +80,12 @@ class GroupEnds {
   int64_t total() const { return p_.groups == 0 ? 0 : std::max<int64_t>(end(p_.groups - 1), 0); }
 
  private:
-  const RaggedDotPlan& p_;
+  const RaggedDotParams& p_;
   std::vector<int64_t> ends_;
 };
 
 // Multiplies rows [begin, begin + size) of one problem with the right operand of group g.
-void MultiplyRows(const RaggedDotPlan& p, const std::byte* lhs_data, const std::byte* rhs_data, int64_t problem,
+void MultiplyRows(const RaggedDotParams& p, const std::byte* lhs_data, const std::byte* rhs_data, int64_t problem,
                   int64_t g, int64_t begin, int64_t size, std::byte* out, RunContext& context) {
   StridedSource lhs = p.lhs;
   lhs.free = Group({{size, p.ragged_lhs_stride}}, p.lhs.free);
@@ -98,7 +98,7 @@ void MultiplyRows(const RaggedDotPlan& p, const std::byte* lhs_data, const std::
 }
 
 // Computes the product of group g, contracted over [begin, begin + size) of the ragged dimension.
-void MultiplyGroup(const RaggedDotPlan& p, const std::byte* lhs_data, const std::byte* rhs_data, int64_t problem,
+void MultiplyGroup(const RaggedDotParams& p, const std::byte* lhs_data, const std::byte* rhs_data, int64_t problem,
                    int64_t g, int64_t begin, int64_t size, std::byte* out, RunContext& context) {
   StridedSource lhs = p.lhs;
   StridedSource rhs = p.rhs;
@@ -112,8 +112,7 @@ void MultiplyGroup(const RaggedDotPlan& p, const std::byte* lhs_data, const std:
   MultiplyMatrices(shape, StridedPanels(lhs, a), StridedPanels(rhs, b), p.result, to, context);
 }
 
-void RunRaggedDot(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const RaggedDotPlan*>(plan);
+void RunRaggedDot(const RaggedDotParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   std::memset(out[0], 0, static_cast<size_t>(p.result_count * BytesOf(p.result)));
   GroupEnds ends(p);
   std::vector<int64_t> group_of(p.contracting ? 0 : static_cast<size_t>(p.ragged_size));
@@ -151,14 +150,13 @@ void RunRaggedDot(const ThunkParams* plan, const std::byte* const* in, std::byte
 }
 
 // Zeros the part of the result outside of all groups, for groups of a batch dimension.
-struct BatchTailPlan : ThunkParams {
-  RaggedDotPlan sizes;  // the groups
-  int64_t outer = 1;    // result dimensions before the ragged one
-  int64_t inner = 1;    // bytes of one slice of it
+struct BatchTailParams : ThunkParams {
+  RaggedDotParams sizes;  // the groups
+  int64_t outer = 1;      // result dimensions before the ragged one
+  int64_t inner = 1;      // bytes of one slice of it
 };
 
-void RunBatchTail(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext&) {
-  const auto& p = *static_cast<const BatchTailPlan*>(plan);
+void RunBatchTail(const BatchTailParams& p, const std::byte* const* in, std::byte* const* out, RunContext&) {
   const int64_t bytes = p.sizes.ragged_size * p.inner;
   if (out[0] != in[0]) std::memcpy(out[0], in[0], static_cast<size_t>(p.outer * bytes));
   GroupEnds ends(p.sizes);
@@ -176,11 +174,11 @@ void EmitRaggedBatch(CompiledComputationBuilder& b, absl::Span<const View> views
   const View& sizes = views[2];
   const Dims strides = StridesOf(sizes);
   const int64_t at = std::find(dims.lhs_batch.begin(), dims.lhs_batch.end(), ragged) - dims.lhs_batch.begin();
-  auto plan = std::make_unique<BatchTailPlan>();
-  plan->sizes.ragged_size = shape.dim(at);
-  plan->sizes.groups = sizes.shape.dim(sizes.shape.rank() - 1);
-  plan->sizes.size_type = sizes.type();
-  plan->sizes.size_stride = strides.back();
+  auto params = std::make_unique<BatchTailParams>();
+  params->sizes.ragged_size = shape.dim(at);
+  params->sizes.groups = sizes.shape.dim(sizes.shape.rank() - 1);
+  params->sizes.size_type = sizes.type();
+  params->sizes.size_stride = strides.back();
   const bool by_problem = sizes.shape.rank() != 1;
   if (by_problem && sizes.shape.rank() != at + 1) {
     b.FailMismatch("group sizes for each of the batch dimensions up to the ragged one");
@@ -188,30 +186,30 @@ void EmitRaggedBatch(CompiledComputationBuilder& b, absl::Span<const View> views
   }
   for (int64_t d = 0; d < shape.rank(); ++d) {
     if (d < at) {
-      plan->outer *= shape.dim(d);
-      plan->sizes.problem_sizes.sizes.push_back(shape.dim(d));
-      plan->sizes.problem_sizes.strides.push_back(by_problem ? strides[d] : 0);
+      params->outer *= shape.dim(d);
+      params->sizes.problem_sizes.sizes.push_back(shape.dim(d));
+      params->sizes.problem_sizes.strides.push_back(by_problem ? strides[d] : 0);
     } else if (d > at) {
-      plan->inner *= shape.dim(d);
+      params->inner *= shape.dim(d);
     }
   }
-  plan->inner *= BytesOf(shape.element_type());
+  params->inner *= BytesOf(shape.element_type());
   const View operands[] = {b.MakeDense(*product), sizes};
   constexpr InPlaceReuse kInPlace[] = {{0, 0}};
-  b.Emit(RunBatchTail, std::move(plan), operands, kInPlace);
+  b.Emit(kKernel<RunBatchTail>, std::move(params), operands, kInPlace);
 }
 
 // A copy of an operand for each group, with zeros outside of the group.
-struct GroupCopiesPlan : ThunkParams {
-  RaggedDotPlan groups;  // their number and sizes
-  Dims dims;             // of the operand
-  Dims size_strides;     // of the sizes, by dimension of the operand; 0 where they do not depend on it
-  int64_t ragged = 0;    // dimension of the operand
-  int64_t bytes = 0;     // of an element
+struct GroupCopiesParams : ThunkParams {
+  RaggedDotParams groups;  // their number and sizes
+  Dims dims;               // of the operand
+  Dims size_strides;       // of the sizes, by dimension of the operand; 0 where they do not depend on it
+  int64_t ragged = 0;      // dimension of the operand
+  int64_t bytes = 0;       // of an element
 };
 
-void RunGroupCopies(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const GroupCopiesPlan*>(plan);
+void RunGroupCopies(const GroupCopiesParams& p, const std::byte* const* in, std::byte* const* out,
+                    RunContext& context) {
   const int64_t count = ElementCount(p.dims);
   std::memset(out[0], 0, static_cast<size_t>(p.groups.groups * count * p.bytes));
   GroupEnds ends(p.groups);
@@ -254,23 +252,23 @@ void EmitGroupsByTerm(CompiledComputationBuilder& b, absl::Span<const View> view
       if (in_batch != dims.lhs_batch.end()) return batch[side][in_batch - dims.lhs_batch.begin()];
       return contracting[side][absl::c_find(dims.lhs_contracting, d) - dims.lhs_contracting.begin()];
     };
-    auto plan = std::make_unique<GroupCopiesPlan>();
-    plan->groups.groups = groups;
-    plan->groups.size_type = sizes.type();
-    plan->groups.size_stride = strides.back();
-    plan->groups.ragged_size = views[0].shape.dim(ragged);
-    plan->dims.assign(dense.dims().begin(), dense.dims().end());
-    plan->size_strides.assign(plan->dims.size(), 0);
-    for (size_t i = 0; i < prefix.size(); ++i) plan->size_strides[paired(prefix[i])] = strides[i];
-    plan->ragged = paired(ragged);
-    plan->bytes = BytesOf(dense.type());
+    auto params = std::make_unique<GroupCopiesParams>();
+    params->groups.groups = groups;
+    params->groups.size_type = sizes.type();
+    params->groups.size_stride = strides.back();
+    params->groups.ragged_size = views[0].shape.dim(ragged);
+    params->dims.assign(dense.dims().begin(), dense.dims().end());
+    params->size_strides.assign(params->dims.size(), 0);
+    for (size_t i = 0; i < prefix.size(); ++i) params->size_strides[paired(prefix[i])] = strides[i];
+    params->ragged = paired(ragged);
+    params->bytes = BytesOf(dense.type());
     Dims copied = {groups};
-    copied.insert(copied.end(), plan->dims.begin(), plan->dims.end());
+    copied.insert(copied.end(), params->dims.begin(), params->dims.end());
     const Shape shape = b.program_shapes().Array(dense.type(), copied);
     const View operands[] = {dense, sizes};
     // The ragged dimension is contracted first.
-    shifted_contracting[side].push_back(plan->ragged + 1);
-    copies[side] = b.EmitTo(RunGroupCopies, std::move(plan), operands, {&shape, 1})[0];
+    shifted_contracting[side].push_back(params->ragged + 1);
+    copies[side] = b.EmitTo(kKernel<RunGroupCopies>, std::move(params), operands, {&shape, 1})[0];
     shifted_batch[side].push_back(0);
     for (int64_t d : batch[side]) shifted_batch[side].push_back(d + 1);
     for (int64_t d : contracting[side]) {
@@ -284,7 +282,7 @@ void EmitGroupsByTerm(CompiledComputationBuilder& b, absl::Span<const View> view
 // Sets the dimensions of the products. `prefix`: the dimensions of the left operand on which the sizes of groups
 // depend, in order.
 void SetProducts(absl::Span<const View> views, const DotDims& dims, int64_t ragged,
-                 absl::Span<const int64_t> group_dims, absl::Span<const int64_t> prefix, RaggedDotPlan* plan) {
+                 absl::Span<const int64_t> group_dims, absl::Span<const int64_t> prefix, RaggedDotParams* params) {
   const Shape lhs = views[0].shape, rhs = views[1].shape;
   const Dims lhs_strides = StridesOf(views[0]), rhs_strides = StridesOf(views[1]), size_strides = StridesOf(views[2]);
   const bool sizes_by_problem = views[2].shape.rank() != 1;
@@ -294,37 +292,37 @@ void SetProducts(absl::Span<const View> views, const DotDims& dims, int64_t ragg
   };
   for (size_t i = 0; i < prefix.size(); ++i) {
     const int64_t size = lhs.dim(prefix[i]);
-    plan->problems *= size;
-    add(&plan->problem_lhs, size, lhs_strides[prefix[i]]);
-    add(&plan->problem_rhs, size, i < dims.rhs_batch.size() ? rhs_strides[dims.rhs_batch[i]] : 0);
-    add(&plan->problem_sizes, size, sizes_by_problem ? size_strides[i] : 0);
+    params->problems *= size;
+    add(&params->problem_lhs, size, lhs_strides[prefix[i]]);
+    add(&params->problem_rhs, size, i < dims.rhs_batch.size() ? rhs_strides[dims.rhs_batch[i]] : 0);
+    add(&params->problem_sizes, size, sizes_by_problem ? size_strides[i] : 0);
   }
-  plan->m = 1;
-  plan->n = 1;
-  plan->k = 1;
+  params->m = 1;
+  params->n = 1;
+  params->k = 1;
   for (int64_t d = 0; d < lhs.rank(); ++d) {
     if (d == ragged || absl::c_linear_search(prefix, d) || absl::c_linear_search(dims.lhs_contracting, d)) continue;
-    add(&plan->lhs.free, lhs.dim(d), lhs_strides[d]);
-    plan->m *= lhs.dim(d);
+    add(&params->lhs.free, lhs.dim(d), lhs_strides[d]);
+    params->m *= lhs.dim(d);
   }
   for (size_t i = 0; i < dims.lhs_contracting.size(); ++i) {
     const int64_t d = dims.lhs_contracting[i];
     if (d == ragged) {
-      plan->ragged_rhs_stride = rhs_strides[dims.rhs_contracting[i]];
+      params->ragged_rhs_stride = rhs_strides[dims.rhs_contracting[i]];
       continue;
     }
-    add(&plan->lhs.contracting, lhs.dim(d), lhs_strides[d]);
-    add(&plan->rhs.contracting, lhs.dim(d), rhs_strides[dims.rhs_contracting[i]]);
-    plan->k *= lhs.dim(d);
+    add(&params->lhs.contracting, lhs.dim(d), lhs_strides[d]);
+    add(&params->rhs.contracting, lhs.dim(d), rhs_strides[dims.rhs_contracting[i]]);
+    params->k *= lhs.dim(d);
   }
   for (int64_t d = 0; d < rhs.rank(); ++d) {
     if (absl::c_linear_search(dims.rhs_batch, d) || absl::c_linear_search(dims.rhs_contracting, d)) continue;
     if (absl::c_linear_search(group_dims, d)) {
-      plan->group_rhs_stride = rhs_strides[d];
+      params->group_rhs_stride = rhs_strides[d];
       continue;
     }
-    add(&plan->rhs.free, rhs.dim(d), rhs_strides[d]);
-    plan->n *= rhs.dim(d);
+    add(&params->rhs.free, rhs.dim(d), rhs_strides[d]);
+    params->n *= rhs.dim(d);
   }
 }
 
@@ -351,19 +349,19 @@ void PrepareRaggedDot(CompiledComputationBuilder& b) {
     EmitRaggedBatch(b, views, dims, ragged);
     return;
   }
-  auto plan = std::make_unique<RaggedDotPlan>();
-  plan->contracting = absl::c_linear_search(dims.lhs_contracting, ragged);
-  plan->result = b.shape().element_type();
-  plan->result_count = b.shape().element_count();
-  plan->ragged_size = lhs.dim(ragged);
-  plan->groups = sizes.dim(sizes.rank() - 1);
-  plan->size_type = sizes.element_type();
-  plan->size_stride = StridesOf(views[2]).back();
-  plan->ragged_lhs_stride = StridesOf(views[0])[ragged];
+  auto params = std::make_unique<RaggedDotParams>();
+  params->contracting = absl::c_linear_search(dims.lhs_contracting, ragged);
+  params->result = b.shape().element_type();
+  params->result_count = b.shape().element_count();
+  params->ragged_size = lhs.dim(ragged);
+  params->groups = sizes.dim(sizes.rank() - 1);
+  params->size_type = sizes.element_type();
+  params->size_stride = StridesOf(views[2]).back();
+  params->ragged_lhs_stride = StridesOf(views[0])[ragged];
 
   // Dimensions of operand 2 before the group dimension.
   std::vector<int64_t> prefix(dims.lhs_batch.begin(), dims.lhs_batch.end());
-  if (!plan->contracting) {
+  if (!params->contracting) {
     for (int64_t d = 0; d < ragged; ++d) {
       if (!absl::c_linear_search(dims.lhs_batch, d) && !absl::c_linear_search(dims.lhs_contracting, d))
         prefix.push_back(d);
@@ -372,7 +370,7 @@ void PrepareRaggedDot(CompiledComputationBuilder& b) {
   const bool sizes_by_problem = sizes.rank() != 1;
   std::vector<int64_t> by_term = prefix;
   for (int64_t d : dims.lhs_contracting) {
-    if (!plan->contracting || d == ragged) break;
+    if (!params->contracting || d == ragged) break;
     by_term.push_back(d);
   }
   if (sizes_by_problem && sizes.rank() != static_cast<int64_t>(by_term.size()) + 1) {
@@ -383,15 +381,15 @@ void PrepareRaggedDot(CompiledComputationBuilder& b) {
     EmitGroupsByTerm(b, views, dims, ragged, by_term);
     return;
   }
-  SetProducts(views, dims, ragged, group_dims, prefix, plan.get());
-  const int64_t expected = plan->contracting ? plan->groups * plan->problems * plan->m * plan->n
-                                             : plan->problems * plan->ragged_size * plan->m * plan->n;
-  if (!plan->lhs.conversion.Init(lhs.element_type(), plan->result) ||
-      !plan->rhs.conversion.Init(rhs.element_type(), plan->result) || expected != plan->result_count) {
+  SetProducts(views, dims, ragged, group_dims, prefix, params.get());
+  const int64_t expected = params->contracting ? params->groups * params->problems * params->m * params->n
+                                               : params->problems * params->ragged_size * params->m * params->n;
+  if (!params->lhs.conversion.Init(lhs.element_type(), params->result) ||
+      !params->rhs.conversion.Init(rhs.element_type(), params->result) || expected != params->result_count) {
     b.FailMismatch("operands whose types convert to that of the result and whose sizes give its number of elements");
     return;
   }
-  b.Emit(RunRaggedDot, std::move(plan), views);
+  b.Emit(kKernel<RunRaggedDot>, std::move(params), views);
 }
 
 }  // namespace hlokit::interp

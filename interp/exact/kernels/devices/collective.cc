@@ -52,7 +52,7 @@ void ForEachBlock(int64_t rows, int64_t bytes, CollectivePiece piece, int64_t fr
   }
 }
 
-struct AllGatherPlan : CollectivePlan {
+struct AllGatherParams : CollectiveParams {
   std::vector<Blocks> parts;  // each operand, in one device
 
   // All results are equal: rows are gathered once.
@@ -78,7 +78,7 @@ struct AllGatherPlan : CollectivePlan {
   }
 };
 
-struct AllToAllPlan : CollectivePlan {
+struct AllToAllParams : CollectiveParams {
   bool tuple = false;
   Blocks block;  // a chunk of each operand (array), or an operand (tuple)
 
@@ -94,7 +94,7 @@ struct AllToAllPlan : CollectivePlan {
   }
 };
 
-struct BroadcastPlan : CollectivePlan {
+struct BroadcastParams : CollectiveParams {
   std::vector<int64_t> bytes;  // of each operand
   std::vector<bool> absent;    // by device: in none of the groups, gets zeros
   bool dynamic_root = false;   // the last operand: a position in the group for each of the others
@@ -128,7 +128,7 @@ struct BroadcastPlan : CollectivePlan {
 
 // ragged-all-to-all(input, output, input offsets, send sizes, output offsets, receive sizes): rows are slices of
 // dimension 0; each device has `per_peer` offsets and sizes for each member of the group.
-struct RaggedAllToAllPlan : CollectivePlan {
+struct RaggedAllToAllParams : CollectiveParams {
   int64_t row_bytes = 0;
   int64_t input_rows = 0;
   int64_t output_rows = 0;
@@ -210,7 +210,7 @@ void SetStartResults(CompiledComputationBuilder& b, absl::Span<const View> opera
 }
 
 // Waits for the operation that the device's start began, among processes.
-struct CollectiveDonePlan : CollectivePlan {
+struct CollectiveDoneParams : CollectiveParams {
   bool Ready(int64_t device, const RunContext& context) const override { return !context.IsPending(device, start); }
   std::string WaitsFor() const override { return "the end of a collective"; }
 
@@ -223,7 +223,7 @@ std::string DeviceName(int64_t device, const RunContext& context) {
   return StrCat("replica ", device / context.num_partitions, ", partition ", device % context.num_partitions);
 }
 
-bool InitGroups(CompiledComputationBuilder& b, CollectivePlan* plan, std::vector<bool>* absent) {
+bool InitGroups(CompiledComputationBuilder& b, CollectiveParams* params, std::vector<bool>* absent) {
   const PrepareOptions& options = b.program().options();
   const int64_t devices = options.num_replicas * options.num_partitions;
   absl::StatusOr<std::vector<std::vector<int64_t>>> groups =
@@ -232,20 +232,20 @@ bool InitGroups(CompiledComputationBuilder& b, CollectivePlan* plan, std::vector
     b.EmitTrap(std::string(groups.status().message()));
     return false;
   }
-  plan->groups = std::move(*groups);
-  plan->group_of.assign(static_cast<size_t>(devices), -1);
-  for (size_t g = 0; g < plan->groups.size(); ++g) {
-    for (int64_t d : plan->groups[g]) {
-      if (plan->group_of[static_cast<size_t>(d)] >= 0) {
+  params->groups = std::move(*groups);
+  params->group_of.assign(static_cast<size_t>(devices), -1);
+  for (size_t g = 0; g < params->groups.size(); ++g) {
+    for (int64_t d : params->groups[g]) {
+      if (params->group_of[static_cast<size_t>(d)] >= 0) {
         b.Fail("duplicate device in replica_groups");
         return false;
       }
-      plan->group_of[static_cast<size_t>(d)] = static_cast<int64_t>(g);
+      params->group_of[static_cast<size_t>(d)] = static_cast<int64_t>(g);
     }
   }
   if (absent != nullptr) absent->assign(static_cast<size_t>(devices), false);
   for (int64_t d = 0; d < devices; ++d) {
-    if (plan->group_of[static_cast<size_t>(d)] >= 0) continue;
+    if (params->group_of[static_cast<size_t>(d)] >= 0) continue;
     if (absent == nullptr) {
       b.EmitTrap(StrCat("replica ", d / options.num_partitions, ", partition ", d % options.num_partitions,
                         " is in none of the replica groups; the run has ", options.num_replicas, " x ",
@@ -253,14 +253,14 @@ bool InitGroups(CompiledComputationBuilder& b, CollectivePlan* plan, std::vector
       return false;
     }
     (*absent)[static_cast<size_t>(d)] = true;
-    plan->group_of[static_cast<size_t>(d)] = static_cast<int64_t>(plan->groups.size());
-    plan->groups.push_back({d});
+    params->group_of[static_cast<size_t>(d)] = static_cast<int64_t>(params->groups.size());
+    params->groups.push_back({d});
   }
   return true;
 }
 
-bool GroupsHaveSize(CompiledComputationBuilder& b, const CollectivePlan& plan, int64_t size) {
-  for (const std::vector<int64_t>& group : plan.groups) {
+bool GroupsHaveSize(CompiledComputationBuilder& b, const CollectiveParams& params, int64_t size) {
+  for (const std::vector<int64_t>& group : params.groups) {
     if (static_cast<int64_t>(group.size()) == size) continue;
     b.EmitTrap(StrCat("the shapes are those of groups of ", size, " devices; in this run, of ",
                       b.program().options().num_replicas, " x ", b.program().options().num_partitions,
@@ -279,21 +279,21 @@ bool HoldsRoots(CompiledComputationBuilder& b, const View& view, size_t count) {
 // Emits the wait of a done, which keeps the results of the start alive. One process has results at the start.
 void EmitCollectiveDone(CompiledComputationBuilder& b) {
   const PrepareOptions& options = b.program().options();
-  if (!options.among_processes) return;
-  auto plan = std::make_unique<CollectiveDonePlan>();
-  plan->start = b.instruction().operand(0).id();
-  SetGroupsOfOne(options.num_replicas * options.num_partitions, plan.get());
+  if (!options.among_processes()) return;
+  auto params = std::make_unique<CollectiveDoneParams>();
+  params->start = b.instruction().operand(0).id();
+  SetGroupsOfOne(options.num_replicas * options.num_partitions, params.get());
   std::vector<View> started;
   for (const View& v : b.leaves(b.instruction().operand(0))) {
     if (v.shape.IsArray()) started.push_back(v);
   }
-  b.EmitCollective(std::move(plan), started, {});
+  b.EmitCollective(std::move(params), started, {});
 }
 
-void SetGroupsOfOne(int64_t devices, CollectivePlan* plan) {
+void SetGroupsOfOne(int64_t devices, CollectiveParams* params) {
   for (int64_t d = 0; d < devices; ++d) {
-    plan->groups.push_back({d});
-    plan->group_of.push_back(d);
+    params->groups.push_back({d});
+    params->group_of.push_back(d);
   }
 }
 
@@ -302,9 +302,9 @@ void PreparePartitionId(CompiledComputationBuilder& b) { b.Emit(RunPartitionId, 
 
 void PrepareAllGather(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
-  const bool starts = instruction.opcode() == Opcode::kAllGatherStart;
-  auto plan = std::make_unique<AllGatherPlan>();
-  if (!InitGroups(b, plan.get(), nullptr)) return;
+  const bool starts = HasTrait(instruction.opcode(), kStartsAsync);
+  auto params = std::make_unique<AllGatherParams>();
+  if (!InitGroups(b, params.get(), nullptr)) return;
   const std::vector<View> views = DenseOperands(b);
   std::vector<Shape> results;
   AppendLeaves(b.shape(), &results);
@@ -322,12 +322,12 @@ void PrepareAllGather(CompiledComputationBuilder& b) {
       return;
     }
     const int64_t size = part.dim(dims[0]) == 0 ? 1 : results[k].dim(dims[0]) / part.dim(dims[0]);
-    if (part.dim(dims[0]) != 0 && !GroupsHaveSize(b, *plan, size)) return;
-    plan->parts.push_back(BlocksOf(part, dims[0]));
+    if (part.dim(dims[0]) != 0 && !GroupsHaveSize(b, *params, size)) return;
+    params->parts.push_back(BlocksOf(part, dims[0]));
   }
-  plan->starts = starts && b.program().options().among_processes;
-  plan->same_for_all = true;
-  const ViewList gathered = b.EmitCollective(std::move(plan), views, results);
+  params->starts = starts && b.program().options().among_processes();
+  params->same_for_all = true;
+  const ViewList gathered = b.EmitCollective(std::move(params), views, results);
   if (starts) {
     SetStartResults(b, views, gathered);
   } else {
@@ -337,87 +337,87 @@ void PrepareAllGather(CompiledComputationBuilder& b) {
 
 void PrepareAllToAll(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
-  auto plan = std::make_unique<AllToAllPlan>();
-  if (!InitGroups(b, plan.get(), nullptr)) return;
+  auto params = std::make_unique<AllToAllParams>();
+  if (!InitGroups(b, params.get(), nullptr)) return;
   const std::vector<View> views = DenseOperands(b);
   std::vector<Shape> results;
   AppendLeaves(b.shape(), &results);
-  plan->tuple = !instruction.has(Attr::kDimensions);
+  params->tuple = !instruction.has(Attr::kDimensions);
   if (views.empty() || results.size() != views.size()) {
     b.FailMismatch("a result for each operand");
     return;
   }
-  if (plan->tuple) {
-    if (!GroupsHaveSize(b, *plan, static_cast<int64_t>(views.size()))) return;
-    plan->block = BlocksOf(views[0].shape, 0);
+  if (params->tuple) {
+    if (!GroupsHaveSize(b, *params, static_cast<int64_t>(views.size()))) return;
+    params->block = BlocksOf(views[0].shape, 0);
   } else {
     const absl::Span<const int64_t> dims = instruction.list_attr(Attr::kDimensions);
-    const int64_t size = static_cast<int64_t>(plan->groups[0].size());
+    const int64_t size = static_cast<int64_t>(params->groups[0].size());
     if (dims.size() != 1 || dims[0] < 0 || dims[0] >= views[0].shape.rank() ||
-        views[0].shape.dim(dims[0]) % size != 0 || !GroupsHaveSize(b, *plan, size)) {
+        views[0].shape.dim(dims[0]) % size != 0 || !GroupsHaveSize(b, *params, size)) {
       b.EmitTrap(StrCat("groups of ", size, " devices do not divide the dimension"));
       return;
     }
-    plan->block = BlocksOf(views[0].shape, dims[0]);
-    plan->block.bytes /= size;
+    params->block = BlocksOf(views[0].shape, dims[0]);
+    params->block.bytes /= size;
   }
-  b.SetResults(b.EmitCollective(std::move(plan), views, results));
+  b.SetResults(b.EmitCollective(std::move(params), views, results));
 }
 
 void PrepareCollectiveBroadcast(CompiledComputationBuilder& b) {
-  auto plan = std::make_unique<BroadcastPlan>();
-  if (!InitGroups(b, plan.get(), &plan->absent)) return;
+  auto params = std::make_unique<BroadcastParams>();
+  if (!InitGroups(b, params.get(), &params->absent)) return;
   const std::vector<View> views = DenseOperands(b);
   std::vector<Shape> results;
   AppendLeaves(b.shape(), &results);
-  plan->dynamic_root = b.instruction().bool_attr(Attr::kHasDynamicRoot);
-  if (views.size() != results.size() + (plan->dynamic_root ? 1 : 0)) {
+  params->dynamic_root = b.instruction().bool_attr(Attr::kHasDynamicRoot);
+  if (views.size() != results.size() + (params->dynamic_root ? 1 : 0)) {
     b.FailMismatch("a result for each operand");
     return;
   }
-  if (plan->dynamic_root && !HoldsRoots(b, views.back(), results.size())) return;
-  for (Shape s : results) plan->bytes.push_back(s.element_count() * BytesOf(s.element_type()));
-  if (plan->dynamic_root) {
-    plan->shared_operands = {{results.size(), static_cast<int64_t>(results.size() * sizeof(int32_t))}};
+  if (params->dynamic_root && !HoldsRoots(b, views.back(), results.size())) return;
+  for (Shape s : results) params->bytes.push_back(s.element_count() * BytesOf(s.element_type()));
+  if (params->dynamic_root) {
+    params->shared_operands = {{results.size(), static_cast<int64_t>(results.size() * sizeof(int32_t))}};
   }
-  plan->same_for_all = true;
-  b.SetResults(b.EmitCollective(std::move(plan), views, results));
+  params->same_for_all = true;
+  b.SetResults(b.EmitCollective(std::move(params), views, results));
 }
 
 void PrepareRaggedAllToAll(CompiledComputationBuilder& b) {
-  auto plan = std::make_unique<RaggedAllToAllPlan>();
-  if (!InitGroups(b, plan.get(), nullptr)) return;
+  auto params = std::make_unique<RaggedAllToAllParams>();
+  if (!InitGroups(b, params.get(), nullptr)) return;
   const std::vector<View> views = DenseOperands(b);
   if (views.size() != 6 || views[0].shape.rank() < 1 || views[1].shape.rank() != views[0].shape.rank() ||
       !IsInteger(views[2].type())) {
     b.FailMismatch("input and output of one rank and type, and offsets and sizes of one integer type and length");
     return;
   }
-  plan->input_rows = views[0].shape.dim(0);
-  plan->output_rows = views[1].shape.dim(0);
-  plan->row_bytes = BytesOf(views[0].type());
+  params->input_rows = views[0].shape.dim(0);
+  params->output_rows = views[1].shape.dim(0);
+  params->row_bytes = BytesOf(views[0].type());
   bool fits = views[1].type() == views[0].type();
   for (int64_t d = 1; d < views[0].shape.rank(); ++d) {
-    plan->row_bytes *= views[0].shape.dim(d);
+    params->row_bytes *= views[0].shape.dim(d);
     fits = fits && views[0].shape.dim(d) == views[1].shape.dim(d);
   }
-  plan->offsets = views[2].count();
-  plan->offset_type = views[2].type();
+  params->offsets = views[2].count();
+  params->offset_type = views[2].type();
   for (size_t k = 3; k < 6; ++k)
-    fits = fits && views[k].count() == plan->offsets && views[k].type() == plan->offset_type;
-  const int64_t size = static_cast<int64_t>(plan->groups[0].size());
+    fits = fits && views[k].count() == params->offsets && views[k].type() == params->offset_type;
+  const int64_t size = static_cast<int64_t>(params->groups[0].size());
   if (!fits) {
     b.FailMismatch("input and output of one rank and type, and offsets and sizes of one integer type and length");
     return;
   }
-  if (plan->offsets % size != 0) {
-    b.EmitTrap(StrCat(plan->offsets, " offsets cannot be divided among the ", size, " devices of a group"));
+  if (params->offsets % size != 0) {
+    b.EmitTrap(StrCat(params->offsets, " offsets cannot be divided among the ", size, " devices of a group"));
     return;
   }
-  if (!GroupsHaveSize(b, *plan, size)) return;
-  for (size_t k = 2; k < 6; ++k) plan->shared_operands.push_back({k, plan->offsets * BytesOf(plan->offset_type)});
+  if (!GroupsHaveSize(b, *params, size)) return;
+  for (size_t k = 2; k < 6; ++k) params->shared_operands.push_back({k, params->offsets * BytesOf(params->offset_type)});
   const Shape result = views[1].shape;
-  b.SetResults(b.EmitCollective(std::move(plan), views, {&result, 1}));
+  b.SetResults(b.EmitCollective(std::move(params), views, {&result, 1}));
 }
 
 // Sets the result part of a start's value.
@@ -437,7 +437,7 @@ void PrepareAllReduceDone(CompiledComputationBuilder& b) {
 }
 
 void SetPermuteResults(CompiledComputationBuilder& b, absl::Span<const View> operands, absl::Span<const View> results) {
-  if (b.instruction().opcode() == Opcode::kCollectivePermuteStart) {
+  if (HasTrait(b.instruction().opcode(), kStartsAsync)) {
     SetStartResults(b, operands, results);
   } else {
     b.SetResults(results);

@@ -13,19 +13,19 @@
 
 namespace hlokit::interp {
 
-// Fills plan->groups and group_of from the instruction's replica groups. A device outside of all groups is an error at
-// run time or, if `absent` is given, is marked there and forms a group of its own. Returns false after an error.
-bool InitGroups(CompiledComputationBuilder& builder, CollectivePlan* plan, std::vector<bool>* absent);
+// Fills params->groups and group_of from the instruction's replica groups. A device outside of all groups is an error
+// at run time or, if `absent` is given, is marked there and forms a group of its own. Returns false after an error.
+bool InitGroups(CompiledComputationBuilder& builder, CollectiveParams* params, std::vector<bool>* absent);
 
 // Returns true if all groups have this size, which the shapes require; otherwise emits a trap.
-bool GroupsHaveSize(CompiledComputationBuilder& builder, const CollectivePlan& plan, int64_t size);
+bool GroupsHaveSize(CompiledComputationBuilder& builder, const CollectiveParams& params, int64_t size);
 
 // Returns true if the last operand, which a dynamic root adds to those of which each has a result, holds the roots of
 // `count` operands; otherwise fails.
 bool HoldsRoots(CompiledComputationBuilder& builder, const View& view, size_t count);
 
 // Makes each device a group.
-void SetGroupsOfOne(int64_t devices, CollectivePlan* plan);
+void SetGroupsOfOne(int64_t devices, CollectiveParams* params);
 
 // Returns "replica 0, partition 1".
 std::string DeviceName(int64_t device, const RunContext& context);

@@ -23,7 +23,7 @@ struct Pair {
   int64_t target;
 };
 
-struct PermutePlan : CollectivePlan {
+struct PermuteParams : CollectiveParams {
   std::vector<int64_t> bytes;  // of each operand
 
   void FillResults(const CollectiveMember& m) const override {
@@ -43,7 +43,7 @@ struct PermuteSlice {
   size_t to = 0;    // first of the offsets into the target's output
 };
 
-struct PermuteInPlacePlan : CollectivePlan {
+struct PermuteInPlaceParams : CollectiveParams {
   std::vector<Pair> pairs;
   std::vector<std::vector<size_t>> pairs_of_source;
   std::vector<int64_t> slice_of_pair;  // slice number of a buffer; -1: all slices
@@ -135,16 +135,16 @@ struct PermuteInPlacePlan : CollectivePlan {
 };
 
 // Fills groups, neighbors and pairs. Returns false after an error.
-bool InitPairs(CompiledComputationBuilder& b, CollectivePlan* plan, std::vector<Pair>* pairs) {
+bool InitPairs(CompiledComputationBuilder& b, CollectiveParams* params, std::vector<Pair>* pairs) {
   const PrepareOptions& options = b.program().options();
   const CollectiveOpGroupMode mode = GetCollectiveOpGroupMode(b.instruction());
-  plan->groups = DeviceRows(mode, options.num_replicas, options.num_partitions);
-  plan->group_of.assign(static_cast<size_t>(options.num_replicas * options.num_partitions), 0);
-  for (size_t g = 0; g < plan->groups.size(); ++g) {
-    for (int64_t d : plan->groups[g]) plan->group_of[static_cast<size_t>(d)] = static_cast<int64_t>(g);
+  params->groups = DeviceRows(mode, options.num_replicas, options.num_partitions);
+  params->group_of.assign(static_cast<size_t>(options.num_replicas * options.num_partitions), 0);
+  for (size_t g = 0; g < params->groups.size(); ++g) {
+    for (int64_t d : params->groups[g]) params->group_of[static_cast<size_t>(d)] = static_cast<int64_t>(g);
   }
-  const int64_t limit = static_cast<int64_t>(plan->groups[0].size());
-  plan->neighbors.resize(plan->groups[0].size());
+  const int64_t limit = static_cast<int64_t>(params->groups[0].size());
+  params->neighbors.resize(params->groups[0].size());
   const absl::Span<const int64_t> list = b.instruction().list_attr(Attr::kSourceTargetPairs);
   for (size_t n = 0; n + 2 < list.size(); n += 3) {
     for (int64_t id : {list[n + 1], list[n + 2]}) {
@@ -155,7 +155,7 @@ bool InitPairs(CompiledComputationBuilder& b, CollectivePlan* plan, std::vector<
       return false;
     }
     pairs->push_back({list[n + 1], list[n + 2]});
-    std::vector<int64_t>& targets = plan->neighbors[static_cast<size_t>(list[n + 1])];
+    std::vector<int64_t>& targets = params->neighbors[static_cast<size_t>(list[n + 1])];
     if (std::find(targets.begin(), targets.end(), list[n + 2]) == targets.end()) targets.push_back(list[n + 2]);
   }
   return true;
@@ -175,28 +175,28 @@ std::vector<Dims> SliceSizes(Instruction instruction) {
 
 void PrepareInPlace(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
-  auto plan = std::make_unique<PermuteInPlacePlan>();
+  auto params = std::make_unique<PermuteInPlaceParams>();
   if (instruction.operand_count() != 4) {
     b.FailMismatch("an input, an output and offsets into each");
     return;
   }
-  if (!InitPairs(b, plan.get(), &plan->pairs)) return;
+  if (!InitPairs(b, params.get(), &params->pairs)) return;
   std::vector<View> views;
   b.AppendDense(instruction.operand(0), &views);
-  for (const View& v : views) plan->inputs.push_back(v.shape);
+  for (const View& v : views) params->inputs.push_back(v.shape);
   const size_t outputs = views.size();
   b.AppendDense(instruction.operand(1), &views);
-  for (size_t i = outputs; i < views.size(); ++i) plan->outputs.push_back(views[i].shape);
+  for (size_t i = outputs; i < views.size(); ++i) params->outputs.push_back(views[i].shape);
   const size_t from = views.size();
   b.AppendDense(instruction.operand(2), &views);
   const size_t to = views.size();
   b.AppendDense(instruction.operand(3), &views);
-  const size_t buffers = plan->inputs.size();
+  const size_t buffers = params->inputs.size();
   const std::vector<Dims> sizes = SliceSizes(instruction);
-  bool fits = buffers > 0 && plan->outputs.size() == buffers && to - from == views.size() - to &&
+  bool fits = buffers > 0 && params->outputs.size() == buffers && to - from == views.size() - to &&
               sizes.size() % std::max<size_t>(buffers, 1) == 0;
   for (const View& v : views) {
-    plan->types.push_back(v.type());
+    params->types.push_back(v.type());
     fits = fits && v.shape.IsArray();
   }
   // Slices are grouped by buffer; their offsets have the same order.
@@ -209,41 +209,41 @@ void PrepareInPlace(CompiledComputationBuilder& b) {
     slice.from = from + offset;
     slice.to = to + offset;
     offset += sizes[i].size();
-    const Shape input = plan->inputs[slice.buffer];
-    const Shape output = plan->outputs[slice.buffer];
+    const Shape input = params->inputs[slice.buffer];
+    const Shape output = params->outputs[slice.buffer];
     fits = offset <= to - from && input.rank() == static_cast<int64_t>(sizes[i].size()) &&
            output.rank() == input.rank() && output.element_type() == input.element_type();
     for (size_t d = 0; fits && d < sizes[i].size(); ++d) {
-      fits = sizes[i][d] >= 0 && IsInteger(plan->types[slice.from + d]) && IsInteger(plan->types[slice.to + d]);
+      fits = sizes[i][d] >= 0 && IsInteger(params->types[slice.from + d]) && IsInteger(params->types[slice.to + d]);
     }
-    plan->slices.push_back(slice);
-    plan->slice_number.push_back(static_cast<int64_t>(i % each));
+    params->slices.push_back(slice);
+    params->slice_number.push_back(static_cast<int64_t>(i % each));
   }
   if (!fits || offset != to - from) {
     b.FailMismatch("buffers of one type and integer offsets for each dimension of slice_sizes");
     return;
   }
-  plan->pairs_of_source.resize(plan->neighbors.size());
-  for (size_t p = 0; p < plan->pairs.size(); ++p) {
-    plan->pairs_of_source[static_cast<size_t>(plan->pairs[p].source)].push_back(p);
+  params->pairs_of_source.resize(params->neighbors.size());
+  for (size_t p = 0; p < params->pairs.size(); ++p) {
+    params->pairs_of_source[static_cast<size_t>(params->pairs[p].source)].push_back(p);
   }
   // A device that is a source once per slice sends one slice with each pair; otherwise its only pair sends all.
-  for (size_t p = 0; p < plan->pairs.size(); ++p) {
+  for (size_t p = 0; p < params->pairs.size(); ++p) {
     int64_t before = 0, all = 0;
-    for (size_t q = 0; q < plan->pairs.size(); ++q) {
-      if (plan->pairs[q].source != plan->pairs[p].source) continue;
+    for (size_t q = 0; q < params->pairs.size(); ++q) {
+      if (params->pairs[q].source != params->pairs[p].source) continue;
       ++all;
       if (q < p) ++before;
     }
-    plan->slice_of_pair.push_back(all > 1 ? before : -1);
+    params->slice_of_pair.push_back(all > 1 ? before : -1);
   }
   for (size_t k = from; k < views.size(); ++k) {
-    plan->shared_operands.push_back({k, views[k].count() * BytesOf(views[k].type())});
+    params->shared_operands.push_back({k, views[k].count() * BytesOf(views[k].type())});
   }
-  const std::vector<Shape> results = plan->outputs;
+  const std::vector<Shape> results = params->outputs;
   const std::vector<View> shown(views.begin(), views.begin() + static_cast<int64_t>(buffers));
-  plan->starts = b.instruction().opcode() == Opcode::kCollectivePermuteStart && b.program().options().among_processes;
-  const ViewList moved = b.EmitCollective(std::move(plan), views, results);
+  params->starts = HasTrait(b.instruction().opcode(), kStartsAsync) && b.program().options().among_processes();
+  const ViewList moved = b.EmitCollective(std::move(params), views, results);
   SetPermuteResults(b, shown, moved);
 }
 
@@ -254,18 +254,18 @@ void PrepareCollectivePermute(CompiledComputationBuilder& b) {
     PrepareInPlace(b);
     return;
   }
-  auto plan = std::make_unique<PermutePlan>();
+  auto params = std::make_unique<PermuteParams>();
   std::vector<Pair> pairs;
-  if (!InitPairs(b, plan.get(), &pairs)) return;
+  if (!InitPairs(b, params.get(), &pairs)) return;
   std::vector<View> views;
   for (Instruction operand : b.instruction().operands()) b.AppendDense(operand, &views);
   std::vector<Shape> results;
   for (const View& v : views) {
     results.push_back(v.shape);
-    plan->bytes.push_back(v.shape.IsArray() ? v.count() * BytesOf(v.type()) : 0);
+    params->bytes.push_back(v.shape.IsArray() ? v.count() * BytesOf(v.type()) : 0);
   }
-  plan->starts = b.instruction().opcode() == Opcode::kCollectivePermuteStart && b.program().options().among_processes;
-  const ViewList moved = b.EmitCollective(std::move(plan), views, results);
+  params->starts = HasTrait(b.instruction().opcode(), kStartsAsync) && b.program().options().among_processes();
+  const ViewList moved = b.EmitCollective(std::move(params), views, results);
   SetPermuteResults(b, views, moved);
 }
 

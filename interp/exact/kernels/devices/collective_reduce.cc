@@ -20,7 +20,7 @@
 namespace hlokit::interp {
 namespace {
 
-struct CollectiveReducePlan : CollectivePlan {
+struct CollectiveReduceParams : CollectiveParams {
   CollectiveReduction reduce;
 
   const CollectiveReduction* reduction() const override { return &reduce; }
@@ -53,7 +53,7 @@ struct CollectiveReducePlan : CollectivePlan {
 
 // Keeps what all members of a group have at the roots: for each operand the first member or, with a dynamic root, the
 // one that the last operand says. The other devices get zeros.
-struct KeepAtRootPlan : ThunkParams {
+struct KeepAtRootParams : ThunkParams {
   struct Member {
     int64_t position = -1;  // in the group; -1: in none
     int64_t members = 0;    // of the group
@@ -63,9 +63,8 @@ struct KeepAtRootPlan : ThunkParams {
   bool dynamic_root = false;
 };
 
-void RunKeepAtRoot(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const KeepAtRootPlan*>(plan);
-  const KeepAtRootPlan::Member self =
+void RunKeepAtRoot(const KeepAtRootParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const KeepAtRootParams::Member self =
       p.members[static_cast<size_t>(context.device.replica * context.num_partitions + context.device.partition)];
   const auto* const roots = p.dynamic_root ? reinterpret_cast<const int32_t*>(in[p.bytes.size()]) : nullptr;
   for (size_t k = 0; k < p.bytes.size(); ++k) {
@@ -86,10 +85,10 @@ void RunKeepAtRoot(const ThunkParams* plan, const std::byte* const* in, std::byt
 // Emits the reduction of the operands, of which the last one holds the roots if they are dynamic. Returns the results;
 // nullopt after an error. `members`: filled by device if it is given; then groups may omit devices.
 std::optional<ViewList> EmitReduction(CompiledComputationBuilder& b, bool scatters,
-                                      std::vector<KeepAtRootPlan::Member>* members) {
+                                      std::vector<KeepAtRootParams::Member>* members) {
   const Instruction instruction = b.instruction();
-  auto plan = std::make_unique<CollectiveReducePlan>();
-  CollectiveReduction& reduce = plan->reduce;
+  auto params = std::make_unique<CollectiveReduceParams>();
+  CollectiveReduction& reduce = params->reduce;
   reduce.scatters = scatters;
   reduce.function = b.program().FunctionOf(instruction.computation_attr(Attr::kToApply));
   const ScalarFunction* function = reduce.function;
@@ -100,10 +99,10 @@ std::optional<ViewList> EmitReduction(CompiledComputationBuilder& b, bool scatte
     return std::nullopt;
   }
   std::vector<bool> absent;
-  if (!InitGroups(b, plan.get(), members != nullptr ? &absent : nullptr)) return std::nullopt;
+  if (!InitGroups(b, params.get(), members != nullptr ? &absent : nullptr)) return std::nullopt;
   if (members != nullptr) {
     members->resize(absent.size());
-    for (const std::vector<int64_t>& group : plan->groups) {
+    for (const std::vector<int64_t>& group : params->groups) {
       const auto size = static_cast<int64_t>(group.size());
       for (int64_t i = 0; i < size; ++i) {
         const auto device = static_cast<size_t>(group[static_cast<size_t>(i)]);
@@ -144,16 +143,16 @@ std::optional<ViewList> EmitReduction(CompiledComputationBuilder& b, bool scatte
       }
       const int64_t whole = view.shape.dim(dims[0]);
       const int64_t piece = declared[k].dim(dims[0]);
-      if (piece != 0 && !GroupsHaveSize(b, *plan, whole / piece)) return std::nullopt;
+      if (piece != 0 && !GroupsHaveSize(b, *params, whole / piece)) return std::nullopt;
       for (int64_t d = 0; d < dims[0]; ++d) part.outer *= view.shape.dim(d);
       if (part.count == 0) part.outer = 1;
     }
     reduce.parts.push_back(part);
   }
   // A start that converts its results has them before its done.
-  plan->starts = instruction.opcode() == Opcode::kAllReduceStart && b.program().options().among_processes &&
-                 std::all_of(declared.begin(), declared.end(), [&](Shape s) { return s.element_type() == type; });
-  ViewList reduced = b.EmitCollective(std::move(plan), views, results);
+  params->starts = HasTrait(instruction.opcode(), kStartsAsync) && b.program().options().among_processes() &&
+                   std::all_of(declared.begin(), declared.end(), [&](Shape s) { return s.element_type() == type; });
+  ViewList reduced = b.EmitCollective(std::move(params), views, results);
   for (size_t k = 0; k < reduced.size(); ++k) {
     if (reduced[k].type() == declared[k].element_type()) continue;
     const std::optional<View> converted =
@@ -180,11 +179,7 @@ void CollectiveReduction::Reduce(absl::Span<const std::byte* const> inputs, int6
       function->Run(parameters, kStrides, results, end - begin, scratch, context);
     }
   };
-  if (function->parallel()) {
-    context.ParallelFor(count, function->cost() * static_cast<double>(inputs.size()), run);
-  } else {
-    run(0, count);
-  }
+  function->ParallelFor(context, count, function->cost() * static_cast<double>(inputs.size()), run);
 }
 
 void PrepareAllReduce(CompiledComputationBuilder& b) {
@@ -196,20 +191,20 @@ void PrepareReduceScatter(CompiledComputationBuilder& b) {
 }
 
 void PrepareCollectiveReduce(CompiledComputationBuilder& b) {
-  auto plan = std::make_unique<KeepAtRootPlan>();
-  const std::optional<ViewList> reduced = EmitReduction(b, /*scatters=*/false, &plan->members);
+  auto params = std::make_unique<KeepAtRootParams>();
+  const std::optional<ViewList> reduced = EmitReduction(b, /*scatters=*/false, &params->members);
   if (!reduced) return;
   std::vector<View> views;
   for (const View& view : *reduced) {
     views.push_back(b.MakeDense(view));
-    plan->bytes.push_back(view.count() * BytesOf(view.type()));
+    params->bytes.push_back(view.count() * BytesOf(view.type()));
   }
-  plan->dynamic_root = b.instruction().bool_attr(Attr::kHasDynamicRoot);
-  if (plan->dynamic_root) {
+  params->dynamic_root = b.instruction().bool_attr(Attr::kHasDynamicRoot);
+  if (params->dynamic_root) {
     views.push_back(b.MakeDense(b.operand(b.instruction().operand_count() - 1)));
     if (!HoldsRoots(b, views.back(), reduced->size())) return;
   }
-  b.EmitInPlace(RunKeepAtRoot, std::move(plan), views, reduced->size());
+  b.EmitInPlace(kKernel<RunKeepAtRoot>, std::move(params), views, reduced->size());
 }
 
 }  // namespace hlokit::interp

@@ -84,19 +84,18 @@ int64_t DeviceOf(const RunContext& context) {
   return context.device.replica * context.num_partitions + context.device.partition;
 }
 
-struct TransferPlan : ThunkParams {
+struct TransferParams : ThunkParams {
   std::string queue;
   std::vector<Shape> leaves;  // arrays only
   Endpoint endpoint;
 };
 
-bool HasHost(const TransferPlan& p, RunContext& context) {
+bool HasHost(const TransferParams& p, RunContext& context) {
   if (context.host_io == nullptr) context.Fail(StrCat("the run has no host queue \"", p.queue, "\""));
   return context.host_io != nullptr;
 }
 
-void RunReceiveFromHost(const ThunkParams* plan, const std::byte* const*, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const TransferPlan*>(plan);
+void RunReceiveFromHost(const TransferParams& p, const std::byte* const*, std::byte* const* out, RunContext& context) {
   if (!HasHost(p, context)) return;
   std::vector<Literal> leaves;
   for (Shape s : p.leaves) leaves.push_back(Literal::Zeros(s));
@@ -107,8 +106,7 @@ void RunReceiveFromHost(const ThunkParams* plan, const std::byte* const*, std::b
   }
 }
 
-void RunSendToHost(const ThunkParams* plan, const std::byte* const* in, std::byte* const*, RunContext& context) {
-  const auto& p = *static_cast<const TransferPlan*>(plan);
+void RunSendToHost(const TransferParams& p, const std::byte* const* in, std::byte* const*, RunContext& context) {
   if (!HasHost(p, context)) return;
   std::vector<Literal> leaves;
   for (size_t i = 0; i < p.leaves.size(); ++i) {
@@ -120,8 +118,7 @@ void RunSendToHost(const ThunkParams* plan, const std::byte* const* in, std::byt
 }
 
 // Sends one message with the bytes of all leaves.
-void RunSendToDevice(const ThunkParams* plan, const std::byte* const* in, std::byte* const*, RunContext& context) {
-  const auto& p = *static_cast<const TransferPlan*>(plan);
+void RunSendToDevice(const TransferParams& p, const std::byte* const* in, std::byte* const*, RunContext& context) {
   std::string message;
   for (size_t i = 0; i < p.leaves.size(); ++i) {
     message.append(reinterpret_cast<const char*>(in[i]),
@@ -138,7 +135,7 @@ void RunSendToDevice(const ThunkParams* plan, const std::byte* const* in, std::b
   }
 }
 
-struct ReceivePlan : CollectivePlan {
+struct ReceiveParams : CollectiveParams {
   std::vector<Shape> leaves;
   Endpoint endpoint;
 
@@ -204,25 +201,25 @@ std::vector<View> DenseArrays(CompiledComputationBuilder& b, Instruction operand
   return views;
 }
 
-std::unique_ptr<TransferPlan> PlanFor(std::string queue, std::vector<Shape> leaves) {
-  auto plan = std::make_unique<TransferPlan>();
-  plan->queue = std::move(queue);
-  plan->leaves = std::move(leaves);
-  return plan;
+std::unique_ptr<TransferParams> ParamsFor(std::string queue, std::vector<Shape> leaves) {
+  auto params = std::make_unique<TransferParams>();
+  params->queue = std::move(queue);
+  params->leaves = std::move(leaves);
+  return params;
 }
 
 }  // namespace
 
 void PrepareInfeed(CompiledComputationBuilder& b) {
   const std::vector<Shape> leaves = ArrayLeaves(b.shape());
-  SetWithToken(b, b.EmitTo(RunReceiveFromHost, PlanFor("infeed", leaves), {}, leaves));
+  SetWithToken(b, b.EmitTo(kKernel<RunReceiveFromHost>, ParamsFor("infeed", leaves), {}, leaves));
 }
 
 void PrepareOutfeed(CompiledComputationBuilder& b) {
   const std::vector<View> views = DenseArrays(b, b.instruction().operand(0));
   std::vector<Shape> leaves;
   for (const View& v : views) leaves.push_back(v.shape);
-  b.Emit(RunSendToHost, PlanFor("outfeed", leaves), views);
+  b.Emit(kKernel<RunSendToHost>, ParamsFor("outfeed", leaves), views);
 }
 
 // Sets the result (data, context, token).
@@ -232,9 +229,9 @@ void PrepareSend(CompiledComputationBuilder& b) {
   const std::vector<View> views = DenseArrays(b, b.instruction().operand(0));
   std::vector<Shape> leaves;
   for (const View& v : views) leaves.push_back(v.shape);
-  std::unique_ptr<TransferPlan> plan = PlanFor(StrCat("send.", endpoint->channel), leaves);
-  plan->endpoint = *endpoint;
-  b.EmitTo(endpoint->host ? RunSendToHost : RunSendToDevice, std::move(plan), views, {});
+  std::unique_ptr<TransferParams> params = ParamsFor(StrCat("send.", endpoint->channel), leaves);
+  params->endpoint = *endpoint;
+  b.EmitTo(endpoint->host ? kKernel<RunSendToHost> : kKernel<RunSendToDevice>, std::move(params), views, {});
   SetWithToken(b, views);
 }
 
@@ -248,16 +245,17 @@ void PrepareRecvDone(CompiledComputationBuilder& b) {
   if (!endpoint) return;
   const std::vector<Shape> leaves = ArrayLeaves(b.shape());
   if (endpoint->host) {
-    SetWithToken(b, b.EmitTo(RunReceiveFromHost, PlanFor(StrCat("recv.", endpoint->channel), leaves), {}, leaves));
+    SetWithToken(
+        b, b.EmitTo(kKernel<RunReceiveFromHost>, ParamsFor(StrCat("recv.", endpoint->channel), leaves), {}, leaves));
     return;
   }
-  auto plan = std::make_unique<ReceivePlan>();
+  auto params = std::make_unique<ReceiveParams>();
   const PrepareOptions& options = b.program().options();
-  SetGroupsOfOne(options.num_replicas * options.num_partitions, plan.get());
-  plan->leaves = leaves;
-  plan->receives = true;
-  plan->endpoint = std::move(*endpoint);
-  SetWithToken(b, b.EmitCollective(std::move(plan), {}, leaves));
+  SetGroupsOfOne(options.num_replicas * options.num_partitions, params.get());
+  params->leaves = leaves;
+  params->receives = true;
+  params->endpoint = std::move(*endpoint);
+  SetWithToken(b, b.EmitCollective(std::move(params), {}, leaves));
 }
 
 }  // namespace hlokit::interp

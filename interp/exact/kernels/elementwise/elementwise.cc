@@ -17,7 +17,7 @@
 namespace hlokit::interp {
 namespace {
 
-struct ElementwisePlan : ThunkParams {
+struct ElementwiseParams : ThunkParams {
   ElementOp op;
   LoopNest nest;  // operands: the result, then the instruction's
   int arity = 0;
@@ -27,8 +27,8 @@ struct ElementwisePlan : ThunkParams {
   int64_t out_bytes = 0;
 };
 
-void RunElementwise(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const ElementwisePlan*>(plan);
+void RunElementwise(const ElementwiseParams& p, const std::byte* const* in, std::byte* const* out,
+                    RunContext& context) {
   const int64_t* strides = p.nest.inner_strides() + 1;
   if (p.outer == 1) {
     constexpr int64_t kSmall = 2048;
@@ -72,13 +72,13 @@ std::optional<View> EmitElementwise(CompiledComputationBuilder& b, Opcode opcode
     view.shape = shape;
     return view;
   }
-  auto plan = std::make_unique<ElementwisePlan>();
-  plan->op = *op;
-  plan->arity = op->arity();
-  plan->out_bytes = BytesOf(shape.element_type());
+  auto params = std::make_unique<ElementwiseParams>();
+  params->op = *op;
+  params->arity = op->arity();
+  params->out_bytes = BytesOf(shape.element_type());
   absl::InlinedVector<Dims, ElementOp::kMaxOperands + 1> strides = {DenseStrides(shape.dims())};
   for (size_t i = 0; i < operands.size(); ++i) {
-    plan->in_bytes[i] = BytesOf(types[i]);
+    params->in_bytes[i] = BytesOf(types[i]);
     if (operands[i].shape.rank() == 0 && shape.rank() != 0) {
       // clamp and select broadcast scalars.
       strides.push_back(Dims(static_cast<size_t>(shape.rank()), 0));
@@ -90,11 +90,11 @@ std::optional<View> EmitElementwise(CompiledComputationBuilder& b, Opcode opcode
     }
   }
   if (shape.element_count() == 0) return b.EmitTo(RunNothing, nullptr, operands, {&shape, 1})[0];
-  plan->nest = LoopNest(shape.dims(), strides);
-  plan->outer = plan->nest.outer_count();
-  plan->inner = plan->nest.inner_size();
+  params->nest = LoopNest(shape.dims(), strides);
+  params->outer = params->nest.outer_count();
+  params->inner = params->nest.inner_size();
   constexpr InPlaceReuse kAny[] = {{0, 0}, {1, 0}, {2, 0}};
-  return b.EmitTo(RunElementwise, std::move(plan), operands, {&shape, 1}, kAny, /*elementwise=*/true)[0];
+  return b.EmitTo(kKernel<RunElementwise>, std::move(params), operands, {&shape, 1}, kAny, /*elementwise=*/true)[0];
 }
 
 void PrepareElementwise(CompiledComputationBuilder& b) {

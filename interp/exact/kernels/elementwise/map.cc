@@ -15,15 +15,14 @@
 namespace hlokit::interp {
 namespace {
 
-struct MapPlan : ThunkParams {
+struct MapParams : ThunkParams {
   LoopNest nest;  // operands: result, then the instruction's
   const ScalarFunction* function = nullptr;
   std::vector<int64_t> in_bytes;
   int64_t out_bytes = 0;
 };
 
-void RunMap(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const MapPlan*>(plan);
+void RunMap(const MapParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const size_t count = p.in_bytes.size();
   const int64_t n = p.nest.inner_size();
   const int64_t block = std::min(n, ScalarFunction::kBlock);
@@ -44,11 +43,7 @@ void RunMap(const ThunkParams* plan, const std::byte* const* in, std::byte* cons
     }
   };
   const int64_t items = p.nest.outer_count() * blocks;
-  if (!p.function->parallel()) {
-    run(0, items);
-    return;
-  }
-  context.ParallelFor(items, static_cast<double>(block) * p.function->cost() + 50, run);
+  p.function->ParallelFor(context, items, static_cast<double>(block) * p.function->cost() + 50, run);
 }
 
 }  // namespace
@@ -56,19 +51,19 @@ void RunMap(const ThunkParams* plan, const std::byte* const* in, std::byte* cons
 void PrepareMap(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   const Shape shape = b.shape();
-  auto plan = std::make_unique<MapPlan>();
-  plan->function = b.program().FunctionOf(instruction.computation_attr(Attr::kToApply));
+  auto params = std::make_unique<MapParams>();
+  params->function = b.program().FunctionOf(instruction.computation_attr(Attr::kToApply));
   std::vector<View> views;
   std::vector<Dims> strides = {DenseStrides(shape.dims())};
-  bool fits = plan->function != nullptr && plan->function->result_count() == 1 &&
-              plan->function->parameter_count() == static_cast<size_t>(instruction.operand_count()) &&
-              plan->function->result_type(0) == shape.element_type();
+  bool fits = params->function != nullptr && params->function->result_count() == 1 &&
+              params->function->parameter_count() == static_cast<size_t>(instruction.operand_count()) &&
+              params->function->result_type(0) == shape.element_type();
   for (int64_t i = 0; fits && i < instruction.operand_count(); ++i) {
     views.push_back(b.operand(i));
     fits = views.back().dims() == shape.dims() &&
-           views.back().type() == plan->function->parameter_type(static_cast<size_t>(i));
+           views.back().type() == params->function->parameter_type(static_cast<size_t>(i));
     strides.push_back(StridesOf(views.back()));
-    plan->in_bytes.push_back(BytesOf(views.back().type()));
+    params->in_bytes.push_back(BytesOf(views.back().type()));
   }
   if (!fits) {
     b.FailMismatch(
@@ -79,9 +74,9 @@ void PrepareMap(CompiledComputationBuilder& b) {
     b.Emit(RunNothing, nullptr, views);
     return;
   }
-  plan->out_bytes = BytesOf(shape.element_type());
-  plan->nest = LoopNest(shape.dims(), strides);
-  b.Emit(RunMap, std::move(plan), views);
+  params->out_bytes = BytesOf(shape.element_type());
+  params->nest = LoopNest(shape.dims(), strides);
+  b.Emit(kKernel<RunMap>, std::move(params), views);
 }
 
 }  // namespace hlokit::interp

@@ -61,7 +61,7 @@ Block4 Philox(Block4 x, Block2 key) {
   return x;
 }
 
-struct BitGeneratorPlan : ThunkParams {
+struct BitGeneratorParams : ThunkParams {
   bool three_fry = false;
   int64_t state_words = 2;  // of 64 bits
   int64_t count = 0;
@@ -75,8 +75,8 @@ void Store(std::byte* out, int64_t i, int64_t bytes, uint64_t bits) {
   std::memcpy(out + i * bytes, &bits, static_cast<size_t>(bytes));  // little endian: the low bytes
 }
 
-void RunBitGenerator(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const BitGeneratorPlan*>(plan);
+void RunBitGenerator(const BitGeneratorParams& p, const std::byte* const* in, std::byte* const* out,
+                     RunContext& context) {
   uint64_t state[3] = {};
   std::memcpy(state, in[0], static_cast<size_t>(p.state_words * 8));
   const Block2 key = Words(state[0]);
@@ -84,24 +84,20 @@ void RunBitGenerator(const ThunkParams* plan, const std::byte* const* in, std::b
     int64_t blocks;
     if (p.bytes == 8) {
       blocks = p.count;
-      context.ParallelFor(p.count, 10, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const Block2 r = ThreeFry(Words(state[1] + static_cast<uint64_t>(i)), key);
-          Store(out[1], i, 8, Join(r[0], r[1]));
-        }
+      context.ForEach(p.count, 10, [&](int64_t i) {
+        const Block2 r = ThreeFry(Words(state[1] + static_cast<uint64_t>(i)), key);
+        Store(out[1], i, 8, Join(r[0], r[1]));
       });
     } else {
       const int64_t half = (p.split + 1) / 2;
       blocks = p.before * half * p.after;
-      context.ParallelFor(blocks, 10, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const Block2 r = ThreeFry(Words(state[1] + static_cast<uint64_t>(i)), key);
-          const int64_t after = i % p.after;
-          const int64_t place = i / p.after % half;
-          const int64_t before = i / (p.after * half);
-          for (int64_t j = 0; j < 2 && 2 * place + j < p.split; ++j) {
-            Store(out[1], (before * p.split + 2 * place + j) * p.after + after, p.bytes, r[j]);
-          }
+      context.ForEach(blocks, 10, [&](int64_t i) {
+        const Block2 r = ThreeFry(Words(state[1] + static_cast<uint64_t>(i)), key);
+        const int64_t after = i % p.after;
+        const int64_t place = i / p.after % half;
+        const int64_t before = i / (p.after * half);
+        for (int64_t j = 0; j < 2 && 2 * place + j < p.split; ++j) {
+          Store(out[1], (before * p.split + 2 * place + j) * p.after + after, p.bytes, r[j]);
         }
       });
     }
@@ -112,16 +108,14 @@ void RunBitGenerator(const ThunkParams* plan, const std::byte* const* in, std::b
     uint64_t high = p.state_words >= 3 ? state[2] : state[0];
     const int64_t per_block = p.bytes == 8 ? 2 : 4;
     const int64_t blocks = (p.count + per_block - 1) / per_block;
-    context.ParallelFor(blocks, 20, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const uint64_t l = low + static_cast<uint64_t>(i);
-        const uint64_t h = high + (l < low ? 1 : 0);
-        const Block2 low_words = Words(l);
-        const Block2 high_words = Words(h);
-        const Block4 r = Philox({low_words[0], low_words[1], high_words[0], high_words[1]}, key);
-        for (int64_t j = 0; j < per_block && i * per_block + j < p.count; ++j) {
-          Store(out[1], i * per_block + j, p.bytes, p.bytes == 8 ? Join(r[2 * j], r[2 * j + 1]) : r[j]);
-        }
+    context.ForEach(blocks, 20, [&](int64_t i) {
+      const uint64_t l = low + static_cast<uint64_t>(i);
+      const uint64_t h = high + (l < low ? 1 : 0);
+      const Block2 low_words = Words(l);
+      const Block2 high_words = Words(h);
+      const Block4 r = Philox({low_words[0], low_words[1], high_words[0], high_words[1]}, key);
+      for (int64_t j = 0; j < per_block && i * per_block + j < p.count; ++j) {
+        Store(out[1], i * per_block + j, p.bytes, p.bytes == 8 ? Join(r[2 * j], r[2 * j + 1]) : r[j]);
       }
     });
     const uint64_t next = low + static_cast<uint64_t>(blocks);
@@ -132,14 +126,13 @@ void RunBitGenerator(const ThunkParams* plan, const std::byte* const* in, std::b
   std::memcpy(out[0], state, static_cast<size_t>(p.state_words * 8));
 }
 
-struct RngPlan : ThunkParams {
+struct RngParams : ThunkParams {
   bool normal = false;
   ElementType type = ElementType::kF32;
   int64_t count = 0;
 };
 
-void RunRng(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const RngPlan*>(plan);
+void RunRng(const RngParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const Block2 draw = Words(context.rng_counter++);
   const Block2 key = Words(context.rng_seed);
   const int64_t bytes = BytesOf(p.type);
@@ -180,17 +173,17 @@ void RunRng(const ThunkParams* plan, const std::byte* const* in, std::byte* cons
   });
 }
 
-struct StatePlan : ThunkParams {
+struct StateParams : ThunkParams {
   uint64_t delta = 0;
 };
 
 // Returns the run's 128-bit state, low half first, then adds delta.
-void RunGetAndUpdateState(const ThunkParams* plan, const std::byte* const*, std::byte* const* out,
+void RunGetAndUpdateState(const ThunkParams* params, const std::byte* const*, std::byte* const* out,
                           RunContext& context) {
   auto& [low, high] = context.rng_state;
   const uint64_t state[2] = {low, high};
   std::memcpy(out[0], state, sizeof(state));
-  const uint64_t next = low + static_cast<const StatePlan*>(plan)->delta;
+  const uint64_t next = low + static_cast<const StateParams*>(params)->delta;
   if (next < low) ++high;
   low = next;
 }
@@ -201,13 +194,13 @@ void PrepareRngBitGenerator(CompiledComputationBuilder& b) {
   const View state = b.MakeDense(b.operand(0));
   std::vector<Shape> results;
   AppendLeaves(b.shape(), &results);
-  auto plan = std::make_unique<BitGeneratorPlan>();
+  auto params = std::make_unique<BitGeneratorParams>();
   const auto algorithm = b.instruction().enum_attr(Attr::kRngAlgorithm, RngAlgorithm::kDefault);
-  plan->three_fry = algorithm == RngAlgorithm::kThreeFry;
+  params->three_fry = algorithm == RngAlgorithm::kThreeFry;
   const int64_t state_bytes = state.count() * BytesOf(state.type());
   const bool is_integer_state = state.type() == ElementType::kU64 || state.type() == ElementType::kU32;
   if (results.size() != 2 || !is_integer_state || (state_bytes != 16 && state_bytes != 24) ||
-      (plan->three_fry && state_bytes != 16) || results[0].element_type() != state.type() ||
+      (params->three_fry && state_bytes != 16) || results[0].element_type() != state.type() ||
       results[0].element_count() != state.count()) {
     b.Fail("the state must be u64[2], or u64[3] for Philox");
     return;
@@ -218,9 +211,9 @@ void PrepareRngBitGenerator(CompiledComputationBuilder& b) {
     b.Fail(StrCat("no random bits of type ", ToString(type)));
     return;
   }
-  plan->state_words = state_bytes / 8;
-  plan->count = values.element_count();
-  plan->bytes = BytesOf(type);
+  params->state_words = state_bytes / 8;
+  params->count = values.element_count();
+  params->bytes = BytesOf(type);
   // The dimension along which pairs of 32-bit numbers are neighbors: the first of even size, else the first of the
   // largest ones.
   int64_t split = -1;
@@ -233,35 +226,36 @@ void PrepareRngBitGenerator(CompiledComputationBuilder& b) {
     }
   }
   for (int64_t d = 0; d < values.rank(); ++d) {
-    (d < split ? plan->before : d == split ? plan->split : plan->after) *= values.dim(d);
+    (d < split ? params->before : d == split ? params->split : params->after) *= values.dim(d);
   }
-  b.Emit(RunBitGenerator, std::move(plan), {&state, 1});
+  b.Emit(kKernel<RunBitGenerator>, std::move(params), {&state, 1});
 }
 
 void PrepareRng(CompiledComputationBuilder& b) {
-  auto plan = std::make_unique<RngPlan>();
-  plan->normal = b.instruction().enum_attr(Attr::kDistribution, RngDistribution::kUniform) == RngDistribution::kNormal;
-  plan->type = b.shape().element_type();
-  plan->count = b.shape().element_count();
+  auto params = std::make_unique<RngParams>();
+  params->normal =
+      b.instruction().enum_attr(Attr::kDistribution, RngDistribution::kUniform) == RngDistribution::kNormal;
+  params->type = b.shape().element_type();
+  params->count = b.shape().element_count();
   const bool has_type =
-      IsFloat(plan->type) || (!plan->normal && (plan->type == ElementType::kPred || IsIndexType(plan->type)));
+      IsFloat(params->type) || (!params->normal && (params->type == ElementType::kPred || IsIndexType(params->type)));
   if (b.instruction().operand_count() != 2 || !has_type || b.operand(0).shape.rank() != 0 ||
-      b.operand(1).shape.rank() != 0 || b.operand(0).type() != plan->type || b.operand(1).type() != plan->type) {
+      b.operand(1).shape.rank() != 0 || b.operand(0).type() != params->type || b.operand(1).type() != params->type) {
     b.Fail("unsupported element type of random numbers");
     return;
   }
   const View views[] = {b.operand(0), b.operand(1)};
-  b.Emit(RunRng, std::move(plan), views);
+  b.Emit(kKernel<RunRng>, std::move(params), views);
 }
 
 void PrepareRngGetAndUpdateState(CompiledComputationBuilder& b) {
-  auto plan = std::make_unique<StatePlan>();
-  plan->delta = static_cast<uint64_t>(b.instruction().int_attr(Attr::kDelta));
+  auto params = std::make_unique<StateParams>();
+  params->delta = static_cast<uint64_t>(b.instruction().int_attr(Attr::kDelta));
   if (b.shape().element_type() != ElementType::kU64 || b.shape().element_count() != 2) {
     b.Fail("the state must be u64[2]");
     return;
   }
-  b.Emit(RunGetAndUpdateState, std::move(plan), {});
+  b.Emit(RunGetAndUpdateState, std::move(params), {});
 }
 
 }  // namespace hlokit::interp

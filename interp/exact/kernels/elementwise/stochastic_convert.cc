@@ -18,7 +18,7 @@
 namespace hlokit::interp {
 namespace {
 
-struct StochasticConvertPlan : ThunkParams {
+struct StochasticConvertParams : ThunkParams {
   ElementType from = ElementType::kF32;
   ElementType random = ElementType::kU32;
   ElementType to = ElementType::kS32;
@@ -40,9 +40,8 @@ int64_t Round(double v, uint64_t random, int random_bits, int bits, bool is_sign
   return static_cast<int64_t>(v < 0 ? -truncated : truncated);
 }
 
-void RunStochasticConvert(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out,
+void RunStochasticConvert(const StochasticConvertParams& p, const std::byte* const* in, std::byte* const* out,
                           RunContext& context) {
-  const auto& p = *static_cast<const StochasticConvertPlan*>(plan);
   const int64_t from_bytes = BytesOf(p.from);
   const int64_t random_bytes = BytesOf(p.random);
   const int64_t to_bytes = BytesOf(p.to);
@@ -72,18 +71,19 @@ void RunStochasticConvert(const ThunkParams* plan, const std::byte* const* in, s
 
 void PrepareStochasticConvert(CompiledComputationBuilder& b) {
   const View views[] = {b.MakeDense(b.operand(0)), b.MakeDense(b.operand(1))};
-  auto plan = std::make_unique<StochasticConvertPlan>();
-  plan->from = views[0].type();
-  plan->random = views[1].type();
-  plan->to = b.shape().element_type();
-  plan->count = b.shape().element_count();
-  const bool to_bf16 = plan->to == ElementType::kBF16 && plan->from == ElementType::kF32;
-  if (!IsFloat(plan->from) || !IsUnsigned(plan->random) || BitsOf(plan->random) != BitsOf(plan->from) ||
-      (!IsIndexType(plan->to) && !to_bf16) || views[0].count() != plan->count || views[1].count() != plan->count) {
+  auto params = std::make_unique<StochasticConvertParams>();
+  params->from = views[0].type();
+  params->random = views[1].type();
+  params->to = b.shape().element_type();
+  params->count = b.shape().element_count();
+  const bool to_bf16 = params->to == ElementType::kBF16 && params->from == ElementType::kF32;
+  if (!IsFloat(params->from) || !IsUnsigned(params->random) || BitsOf(params->random) != BitsOf(params->from) ||
+      (!IsIndexType(params->to) && !to_bf16) || views[0].count() != params->count ||
+      views[1].count() != params->count) {
     b.EmitTrap("stochastic-convert of these types is not supported");
     return;
   }
-  b.Emit(RunStochasticConvert, std::move(plan), views);
+  b.Emit(kKernel<RunStochasticConvert>, std::move(params), views);
 }
 
 }  // namespace hlokit::interp

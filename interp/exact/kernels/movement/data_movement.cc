@@ -22,7 +22,7 @@ namespace {
 
 // ---- concatenate, pad: copies into slices of the result ----
 
-struct PartsPlan : ThunkParams {
+struct PartsParams : ThunkParams {
   struct Part {
     StridedCopy copy;
     int64_t to_offset;    // bytes
@@ -32,21 +32,21 @@ struct PartsPlan : ThunkParams {
   std::vector<Part> parts;
 };
 
-void RunParts(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  for (const PartsPlan::Part& part : static_cast<const PartsPlan*>(plan)->parts) {
+void RunParts(const PartsParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  for (const PartsParams::Part& part : p.parts) {
     part.copy.Run(out[0] + part.to_offset, in[part.operand] + part.from_offset, context);
   }
 }
 
 // ---- iota ----
 
-struct IotaPlan : ThunkParams {
+struct IotaParams : ThunkParams {
   ElementOp convert;
   int64_t bytes = 0;
   int64_t count = 0;
 };
 
-void FillIota(const IotaPlan& p, int64_t begin, int64_t end, std::byte* out) {
+void FillIota(const IotaParams& p, int64_t begin, int64_t end, std::byte* out) {
   constexpr int64_t kBlock = 512;
   int64_t numbers[kBlock];
   const std::byte* in[ElementOp::kMaxOperands] = {reinterpret_cast<const std::byte*>(numbers)};
@@ -58,8 +58,7 @@ void FillIota(const IotaPlan& p, int64_t begin, int64_t end, std::byte* out) {
   }
 }
 
-void RunIota(const ThunkParams* plan, const std::byte* const*, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const IotaPlan*>(plan);
+void RunIota(const IotaParams& p, const std::byte* const*, std::byte* const* out, RunContext& context) {
   context.ParallelFor(p.count, 2, [&](int64_t begin, int64_t end) { FillIota(p, begin, end, out[0]); });
 }
 
@@ -83,25 +82,24 @@ struct StartIndices {
   }
 };
 
-struct DynamicSlicePlan : ThunkParams {
+struct DynamicSliceParams : ThunkParams {
   StartIndices starts;
   StridedCopy copy;
 };
 
-void RunDynamicSlice(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const DynamicSlicePlan*>(plan);
+void RunDynamicSlice(const DynamicSliceParams& p, const std::byte* const* in, std::byte* const* out,
+                     RunContext& context) {
   p.copy.Run(out[0], in[0] + p.starts.Offset(in + 1), context);
 }
 
-struct DynamicUpdateSlicePlan : ThunkParams {
+struct DynamicUpdateSliceParams : ThunkParams {
   StartIndices starts;
   StridedCopy whole;  // used if the operand's bytes are not reused for the result
   StridedCopy update;
 };
 
-void RunDynamicUpdateSlice(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out,
+void RunDynamicUpdateSlice(const DynamicUpdateSliceParams& p, const std::byte* const* in, std::byte* const* out,
                            RunContext& context) {
-  const auto& p = *static_cast<const DynamicUpdateSlicePlan*>(plan);
   if (in[0] != out[0]) p.whole.Run(out[0], in[0], context);
   p.update.Run(out[0] + p.starts.Offset(in + 2), in[1], context);
 }
@@ -162,7 +160,7 @@ void PrepareConcatenate(CompiledComputationBuilder& b) {
     b.SetResult(view);
     return;
   }
-  auto plan = std::make_unique<PartsPlan>();
+  auto params = std::make_unique<PartsParams>();
   const Dims strides = DenseStrides(shape.dims());
   const int64_t bytes = BytesOf(shape.element_type());
   int64_t at = 0;
@@ -172,10 +170,10 @@ void PrepareConcatenate(CompiledComputationBuilder& b) {
       b.FailMismatch("operands of the rank of the result whose sizes add up to that of the result");
       return;
     }
-    plan->parts.push_back({StridedCopy(v.dims(), strides, StridesOf(v), bytes), at * strides[dim] * bytes, 0, i});
+    params->parts.push_back({StridedCopy(v.dims(), strides, StridesOf(v), bytes), at * strides[dim] * bytes, 0, i});
     at += v.shape.dim(dim);
   }
-  b.Emit(RunParts, std::move(plan), views);
+  b.Emit(kKernel<RunParts>, std::move(params), views);
 }
 
 void PreparePad(CompiledComputationBuilder& b) {
@@ -213,13 +211,13 @@ void PreparePad(CompiledComputationBuilder& b) {
     to_offset += static_cast<int64_t>(low + first * step) * strides[d] * bytes;
     from_offset += static_cast<int64_t>(first) * from_strides[d] * bytes;
   }
-  auto plan = std::make_unique<PartsPlan>();
+  auto params = std::make_unique<PartsParams>();
   const int64_t total = shape.element_count();
-  plan->parts.push_back({StridedCopy({total}, {1}, {0}, bytes), 0, 0, 1});
+  params->parts.push_back({StridedCopy({total}, {1}, {0}, bytes), 0, 0, 1});
   if (ElementCount(counts) != 0) {
-    plan->parts.push_back({StridedCopy(counts, to_strides, from_strides, bytes), to_offset, from_offset, 0});
+    params->parts.push_back({StridedCopy(counts, to_strides, from_strides, bytes), to_offset, from_offset, 0});
   }
-  b.Emit(RunParts, std::move(plan), Operands(b));
+  b.Emit(kKernel<RunParts>, std::move(params), Operands(b));
 }
 
 void PrepareIota(CompiledComputationBuilder& b) {
@@ -233,21 +231,21 @@ void PrepareIota(CompiledComputationBuilder& b) {
     b.Fail(convert ? "iota_dimension is not a dimension of the result" : error);
     return;
   }
-  auto plan = std::make_unique<IotaPlan>();
-  plan->convert = *convert;
-  plan->bytes = BytesOf(shape.element_type());
-  plan->count = shape.element_count() == 0 ? 0 : shape.dim(dim);
+  auto params = std::make_unique<IotaParams>();
+  params->convert = *convert;
+  params->bytes = BytesOf(shape.element_type());
+  params->count = shape.element_count() == 0 ? 0 : shape.dim(dim);
   // Computes the numbers along one line; the result is a broadcast view.
   constexpr int64_t kPrecomputed = 1 << 16;
-  const Shape line = b.program_shapes().Array(shape.element_type(), {plan->count});
+  const Shape line = b.program_shapes().Array(shape.element_type(), {params->count});
   View view;
-  if (plan->count <= kPrecomputed) {
+  if (params->count <= kPrecomputed) {
     std::byte* data = static_cast<std::byte*>(
-        b.program().program().arena.Allocate(static_cast<size_t>(plan->count * plan->bytes), alignof(double)));
-    FillIota(*plan, 0, plan->count, data);
+        b.program().program().arena.Allocate(static_cast<size_t>(params->count * params->bytes), alignof(double)));
+    FillIota(*params, 0, params->count, data);
     view = b.Constant(line, data);
   } else {
-    view = b.EmitTo(RunIota, std::move(plan), {}, {&line, 1})[0];
+    view = b.EmitTo(kKernel<RunIota>, std::move(params), {}, {&line, 1})[0];
   }
   Dims strides(static_cast<size_t>(shape.rank()), 0);
   strides[dim] = 1;
@@ -260,11 +258,11 @@ void PrepareDynamicSlice(CompiledComputationBuilder& b) {
   const View operand = b.operand(0);
   const Shape shape = b.shape();
   const int64_t bytes = BytesOf(shape.element_type());
-  auto plan = std::make_unique<DynamicSlicePlan>();
+  auto params = std::make_unique<DynamicSliceParams>();
   const Dims strides = StridesOf(operand);
-  if (!MakeStarts(b, 1, operand.dims(), strides, bytes, shape.dims(), &plan->starts)) return;
-  plan->copy = StridedCopy(shape.dims(), DenseStrides(shape.dims()), strides, bytes);
-  b.Emit(RunDynamicSlice, std::move(plan), Operands(b));
+  if (!MakeStarts(b, 1, operand.dims(), strides, bytes, shape.dims(), &params->starts)) return;
+  params->copy = StridedCopy(shape.dims(), DenseStrides(shape.dims()), strides, bytes);
+  b.Emit(kKernel<RunDynamicSlice>, std::move(params), Operands(b));
 }
 
 void PrepareDynamicUpdateSlice(CompiledComputationBuilder& b) {
@@ -272,12 +270,12 @@ void PrepareDynamicUpdateSlice(CompiledComputationBuilder& b) {
   const Shape shape = b.shape();
   const int64_t bytes = BytesOf(shape.element_type());
   views[0] = b.MakeDense(views[0]);
-  auto plan = std::make_unique<DynamicUpdateSlicePlan>();
+  auto params = std::make_unique<DynamicUpdateSliceParams>();
   const Dims strides = DenseStrides(shape.dims());
-  if (!MakeStarts(b, 2, shape.dims(), strides, bytes, views[1].dims(), &plan->starts)) return;
-  plan->whole = StridedCopy(shape.dims(), strides, strides, bytes);
-  plan->update = StridedCopy(views[1].dims(), strides, StridesOf(views[1]), bytes);
-  b.Emit(RunDynamicUpdateSlice, std::move(plan), views, {{0, 0}});
+  if (!MakeStarts(b, 2, shape.dims(), strides, bytes, views[1].dims(), &params->starts)) return;
+  params->whole = StridedCopy(shape.dims(), strides, strides, bytes);
+  params->update = StridedCopy(views[1].dims(), strides, StridesOf(views[1]), bytes);
+  b.Emit(kKernel<RunDynamicUpdateSlice>, std::move(params), views, {{0, 0}});
 }
 
 }  // namespace hlokit::interp

@@ -15,15 +15,14 @@
 namespace hlokit::interp {
 namespace {
 
-struct GatherPlan : ThunkParams {
+struct GatherParams : ThunkParams {
   IndexedWindows windows;
   StridedCopy copy;       // of one window
   int64_t bytes = 0;      // of an element
   int64_t run_bytes = 0;  // of a window that is contiguous on both sides, else 0
 };
 
-void RunGather(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const GatherPlan*>(plan);
+void RunGather(const GatherParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const IndexedWindows& w = p.windows;
   if (w.empty) return;
   const int64_t n = w.outer.inner_size();
@@ -57,8 +56,8 @@ void RunGather(const ThunkParams* plan, const std::byte* const* in, std::byte* c
   }
 }
 
-void RunZeros(const ThunkParams* plan, const std::byte* const*, std::byte* const* out, RunContext&) {
-  std::memset(out[0], 0, static_cast<size_t>(static_cast<const GatherPlan*>(plan)->bytes));
+void RunZeros(const GatherParams& p, const std::byte* const*, std::byte* const* out, RunContext&) {
+  std::memset(out[0], 0, static_cast<size_t>(p.bytes));
 }
 
 }  // namespace
@@ -69,25 +68,25 @@ void PrepareGather(CompiledComputationBuilder& b) {
   const GatherDims dims = GatherDims::Of(b.instruction());
   const IndexedDims indexed = {dims.offset_dims,           dims.collapsed_slice_dims,        dims.start_index_map,
                                dims.operand_batching_dims, dims.start_indices_batching_dims, dims.index_vector_dim};
-  auto plan = std::make_unique<GatherPlan>();
+  auto params = std::make_unique<GatherParams>();
   if (views[0].count() == 0) {
     // Windows of size 0 in a collapsed dimension have no elements, but the result may.
-    plan->bytes = shape.element_count() * BytesOf(shape.element_type());
-    b.Emit(RunZeros, std::move(plan), {});
+    params->bytes = shape.element_count() * BytesOf(shape.element_type());
+    b.Emit(kKernel<RunZeros>, std::move(params), {});
     return;
   }
   const Dims out_strides = DenseStrides(shape.dims());
-  if (!plan->windows.Init(indexed, views[0].dims(), StridesOf(views[0]), views[1], shape.dims(), {&out_strides, 1})) {
+  if (!params->windows.Init(indexed, views[0].dims(), StridesOf(views[0]), views[1], shape.dims(), {&out_strides, 1})) {
     b.FailMismatch("dimension numbers in range of the operand, the indices and the result");
     return;
   }
-  plan->bytes = BytesOf(shape.element_type());
-  const IndexedWindows& w = plan->windows;
-  plan->copy = StridedCopy(w.window_sizes, w.windows_strides[0], w.array_strides, plan->bytes);
+  params->bytes = BytesOf(shape.element_type());
+  const IndexedWindows& w = params->windows;
+  params->copy = StridedCopy(w.window_sizes, w.windows_strides[0], w.array_strides, params->bytes);
   if (AreDense(w.window_sizes, w.windows_strides[0]) && AreDense(w.window_sizes, w.array_strides)) {
-    plan->run_bytes = plan->copy.bytes();
+    params->run_bytes = params->copy.bytes();
   }
-  b.Emit(RunGather, std::move(plan), views);
+  b.Emit(kKernel<RunGather>, std::move(params), views);
 }
 
 }  // namespace hlokit::interp

@@ -20,7 +20,7 @@
 namespace hlokit::interp {
 namespace {
 
-struct ScatterPlan : ThunkParams {
+struct ScatterParams : ThunkParams {
   IndexedWindows windows;
   const ScalarFunction* function = nullptr;
   size_t count = 0;                // of inputs
@@ -46,7 +46,7 @@ struct Share {
 constexpr int64_t kElementsBetweenChecks = int64_t{1} << 18;
 
 // Applies the updates of outer runs [begin, end) in order.
-void ApplyUpdates(const ScatterPlan& p, const std::byte* const* in, std::byte* const* out, int64_t begin, int64_t end,
+void ApplyUpdates(const ScatterParams& p, const std::byte* const* in, std::byte* const* out, int64_t begin, int64_t end,
                   Share share, RunContext& context) {
   const size_t count = p.count;
   const IndexedWindows& w = p.windows;
@@ -118,8 +118,7 @@ void ApplyUpdates(const ScatterPlan& p, const std::byte* const* in, std::byte* c
   });
 }
 
-void RunScatter(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const ScatterPlan*>(plan);
+void RunScatter(const ScatterParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   for (size_t k = 0; k < p.count; ++k) {
     if (in[k] != out[k]) p.whole[k].Run(out[k], in[k], context);
   }
@@ -140,12 +139,10 @@ void RunScatter(const ThunkParams* plan, const std::byte* const* in, std::byte* 
       ApplyUpdates(p, in, out, begin, end, {}, context);
       continue;
     }
-    context.ParallelFor(parts, static_cast<double>((end - begin) * n) * window / static_cast<double>(parts),
-                        [&](int64_t first, int64_t last) {
-                          for (int64_t part = first; part < last; ++part) {
-                            ApplyUpdates(p, in, out, begin, end, {part, parts}, context);
-                          }
-                        });
+    context.ForEach(parts, static_cast<double>((end - begin) * n) * window / static_cast<double>(parts),
+                    [&](int64_t part) {
+                      ApplyUpdates(p, in, out, begin, end, {part, parts}, context);
+                    });
   }
 }
 
@@ -165,9 +162,9 @@ void PrepareScatter(CompiledComputationBuilder& b) {
   const IndexedDims indexed = {
       dims.update_window_dims,  dims.inserted_window_dims,          dims.scatter_dims_to_operand_dims,
       dims.input_batching_dims, dims.scatter_indices_batching_dims, dims.index_vector_dim};
-  auto plan = std::make_unique<ScatterPlan>();
-  plan->function = function;
-  plan->count = count;
+  auto params = std::make_unique<ScatterParams>();
+  params->function = function;
+  params->count = count;
   const absl::Span<const int64_t> input_dims = views[0].dims();
   const Dims input_strides = DenseStrides(input_dims);
   std::vector<Dims> update_strides;
@@ -180,24 +177,26 @@ void PrepareScatter(CompiledComputationBuilder& b) {
           "operands, indices and as many updates, and an update computation of two elements of each operand");
       return;
     }
-    plan->bytes.push_back(BytesOf(type));
-    plan->whole.push_back(StridedCopy(input_dims, input_strides, input_strides, plan->bytes[k]));
+    params->bytes.push_back(BytesOf(type));
+    params->whole.push_back(StridedCopy(input_dims, input_strides, input_strides, params->bytes[k]));
     update_strides.push_back(StridesOf(update));
   }
-  if (!plan->windows.Init(indexed, input_dims, input_strides, views[count], views[count + 1].dims(), update_strides)) {
+  if (!params->windows.Init(indexed, input_dims, input_strides, views[count], views[count + 1].dims(),
+                            update_strides)) {
     b.FailMismatch("dimension numbers in range of the operands, the indices and the updates");
     return;
   }
-  const IndexedWindows& w = plan->windows;
+  const IndexedWindows& w = params->windows;
   if (!w.empty) {
     std::vector<Dims> strides = {w.array_strides};
     strides.insert(strides.end(), w.windows_strides.begin(), w.windows_strides.end());
-    plan->window = LoopNest(w.window_sizes, strides);
-    if (count == 1) plan->assign = StridedCopy(w.window_sizes, w.array_strides, w.windows_strides[0], plan->bytes[0]);
+    params->window = LoopNest(w.window_sizes, strides);
+    if (count == 1)
+      params->assign = StridedCopy(w.window_sizes, w.array_strides, w.windows_strides[0], params->bytes[0]);
   }
-  plan->disjoint = std::all_of(w.components.begin(), w.components.end(),
-                               [](const IndexedWindows::Component& c) { return c.is_point; });
-  b.EmitInPlace(RunScatter, std::move(plan), views, count);
+  params->disjoint = std::all_of(w.components.begin(), w.components.end(),
+                                 [](const IndexedWindows::Component& c) { return c.is_point; });
+  b.EmitInPlace(kKernel<RunScatter>, std::move(params), views, count);
 }
 
 }  // namespace hlokit::interp

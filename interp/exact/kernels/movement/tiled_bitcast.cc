@@ -15,8 +15,8 @@
 namespace hlokit::interp {
 namespace {
 
-struct TiledBitcastPlan : ThunkParams {
-  TiledBitcastPlan(Shape operand, Shape result)
+struct TiledBitcastParams : ThunkParams {
+  TiledBitcastParams(Shape operand, Shape result)
       : from(operand),
         to(result),
         from_dims(operand.dims().begin(), operand.dims().end()),
@@ -28,8 +28,8 @@ struct TiledBitcastPlan : ThunkParams {
 };
 
 // Copies the bytes in memory of each result element, in pieces that are parts of one operand element.
-void RunTiledBitcast(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const TiledBitcastPlan*>(plan);
+void RunTiledBitcast(const TiledBitcastParams& p, const std::byte* const* in, std::byte* const* out,
+                     RunContext& context) {
   const int64_t piece = std::min(p.from_bytes, p.to_bytes);
   context.ParallelFor(p.count, 200, [&](int64_t begin, int64_t end) {
     Dims index(p.to_dims.size(), 0), source(p.from_dims.size(), 0);
@@ -101,27 +101,27 @@ void EmitTiledBitcast(CompiledComputationBuilder& b, const View& view, Shape ope
     b.Fail("unsupported: bitcast to another element width below a byte with layouts");
     return;
   }
-  auto plan = std::make_unique<TiledBitcastPlan>(operand, result);
-  if (!plan->from.ok() || !plan->to.ok()) {
+  auto params = std::make_unique<TiledBitcastParams>(operand, result);
+  if (!params->from.ok() || !params->to.ok()) {
     b.Fail("the tiles of this bitcast are too large");
     return;
   }
-  plan->from_bytes = BytesOf(from);
-  plan->to_bytes = BytesOf(to);
-  plan->count = result.element_count();
-  if (plan->from_bytes == plan->to_bytes) {
-    if (const std::optional<View> parts = PartsView(b, view, plan->from, plan->to, result)) {
+  params->from_bytes = BytesOf(from);
+  params->to_bytes = BytesOf(to);
+  params->count = result.element_count();
+  if (params->from_bytes == params->to_bytes) {
+    if (const std::optional<View> parts = PartsView(b, view, params->from, params->to, result)) {
       b.SetResult(*parts);
       return;
     }
   }
   int64_t bytes;
-  if (__builtin_mul_overflow(plan->to.position_count(), plan->to_bytes, &bytes)) {
+  if (__builtin_mul_overflow(params->to.position_count(), params->to_bytes, &bytes)) {
     b.Fail("the tiles of this bitcast are too large");
     return;
   }
   const View dense = b.MakeDense(view);
-  b.Emit(RunTiledBitcast, std::move(plan), {&dense, 1});
+  b.Emit(kKernel<RunTiledBitcast>, std::move(params), {&dense, 1});
 }
 
 }  // namespace hlokit::interp

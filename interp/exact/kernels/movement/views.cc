@@ -76,7 +76,7 @@ bool HasDefaultLayout(Shape shape) {
 }
 
 // Packs or unpacks elements narrower than a byte.
-struct BitcastPlan : ThunkParams {
+struct BitcastParams : ThunkParams {
   int64_t count = 0;  // of the wider elements
   int wide_bits = 0;
   int narrow_bits = 0;
@@ -84,8 +84,7 @@ struct BitcastPlan : ThunkParams {
   bool sign_extend = false;  // the narrow type is signed
 };
 
-void RunBitcast(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext&) {
-  const auto& p = *static_cast<const BitcastPlan*>(plan);
+void RunBitcast(const BitcastParams& p, const std::byte* const* in, std::byte* const* out, RunContext&) {
   const int ratio = p.wide_bits / p.narrow_bits;
   const uint8_t mask = static_cast<uint8_t>((1 << p.narrow_bits) - 1);
   const int64_t wide_bytes = (p.wide_bits + 7) / 8;
@@ -110,8 +109,7 @@ void RunBitcast(const ThunkParams* plan, const std::byte* const* in, std::byte* 
 }
 
 // Converts n elements of one byte each between types of equal width below a byte, or between signedness.
-void RunRewrap(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext&) {
-  const auto& p = *static_cast<const BitcastPlan*>(plan);
+void RunRewrap(const BitcastParams& p, const std::byte* const* in, std::byte* const* out, RunContext&) {
   const int shift = 8 - p.narrow_bits;
   for (int64_t i = 0; i < p.count; ++i) {
     const uint8_t v = static_cast<uint8_t>(static_cast<uint8_t>(in[0][i]) << shift);
@@ -141,22 +139,22 @@ void EmitBitcast(CompiledComputationBuilder& b, View view, Shape shape) {
     return;
   }
   view = b.MakeDense(view);
-  auto plan = std::make_unique<BitcastPlan>();
-  plan->widen = from_bits < to_bits;
-  plan->narrow_bits = std::min(from_bits, to_bits);
-  plan->wide_bits = std::max(from_bits, to_bits);
-  plan->count = std::min(view.count(), shape.element_count());
-  plan->sign_extend = IsSigned(to);
-  if (plan->narrow_bits >= 8) {
+  auto params = std::make_unique<BitcastParams>();
+  params->widen = from_bits < to_bits;
+  params->narrow_bits = std::min(from_bits, to_bits);
+  params->wide_bits = std::max(from_bits, to_bits);
+  params->count = std::min(view.count(), shape.element_count());
+  params->sign_extend = IsSigned(to);
+  if (params->narrow_bits >= 8) {
     // In little-endian memory the bytes are unchanged.
     view.shape = shape;
     b.SetResult(view);
     return;
   }
   if (from_bits == to_bits) {
-    b.Emit(RunRewrap, std::move(plan), {&view, 1});
+    b.Emit(kKernel<RunRewrap>, std::move(params), {&view, 1});
   } else {
-    b.Emit(RunBitcast, std::move(plan), {&view, 1});
+    b.Emit(kKernel<RunBitcast>, std::move(params), {&view, 1});
   }
 }
 

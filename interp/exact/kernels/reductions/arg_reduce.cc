@@ -21,14 +21,14 @@ namespace {
 
 constexpr int64_t kArgBlock = 2048;  // elements
 
-struct ArgReducePlan : ThunkParams {
+struct ArgReduceParams : ThunkParams {
   LoopNest kept;
   LoopNest reduced;
   ElementType index_type = ElementType::kS32;
   ConvertFn load = nullptr;
   int64_t value_bytes = 0;
   int64_t index_bytes = 0;
-  void (*fold)(const ArgReducePlan& plan, const std::byte* values, const std::byte* indices,
+  void (*fold)(const ArgReduceParams& params, const std::byte* values, const std::byte* indices,
                const std::byte* const* initial, std::byte* value, std::byte* index) = nullptr;
 };
 
@@ -89,8 +89,8 @@ int64_t SkipOthers(const T* x, int64_t i, int64_t n, T value) {
 template <typename T, bool kGreatest>
 class Fold {
  public:
-  Fold(const ArgReducePlan& plan, const std::byte* const* initial)
-      : p_(plan), value_at_(initial[0]), index_at_(initial[1]) {
+  Fold(const ArgReduceParams& params, const std::byte* const* initial)
+      : p_(params), value_at_(initial[0]), index_at_(initial[1]) {
     Load(value_at_, 1, 1, &best_);
     index_ = LoadIndex(p_.index_type, index_at_);
     is_nan_ = best_ != best_;
@@ -159,7 +159,7 @@ class Fold {
     }
   }
 
-  const ArgReducePlan& p_;
+  const ArgReduceParams& p_;
   T best_ = {};
   bool is_nan_ = false;
   int64_t index_ = 0;
@@ -168,8 +168,8 @@ class Fold {
 };
 
 template <typename T, bool kGreatest>
-void FoldOf(const ArgReducePlan& p, const std::byte* values, const std::byte* indices, const std::byte* const* initial,
-            std::byte* value, std::byte* index) {
+void FoldOf(const ArgReduceParams& p, const std::byte* values, const std::byte* indices,
+            const std::byte* const* initial, std::byte* value, std::byte* index) {
   Fold<T, kGreatest> fold(p, initial);
   p.reduced.ForEachRun(0, p.reduced.outer_count(), [&](const int64_t* line) {
     fold.AddLine(values + line[0] * p.value_bytes, p.reduced.inner_strides()[0], indices + line[1] * p.index_bytes,
@@ -178,8 +178,7 @@ void FoldOf(const ArgReducePlan& p, const std::byte* values, const std::byte* in
   fold.Store(value, index);
 }
 
-void RunArgReduce(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const ArgReducePlan*>(plan);
+void RunArgReduce(const ArgReduceParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const int64_t width = p.kept.inner_size();
   const int64_t* const strides = p.kept.inner_strides();
   const double elements = static_cast<double>(p.reduced.outer_count()) * static_cast<double>(p.reduced.inner_size());
@@ -247,21 +246,21 @@ bool EmitArgReduce(CompiledComputationBuilder& b, absl::Span<const View> views, 
   if (!greatest) return false;
   // Else results along the minor dimension are faster a block at a time.
   if (kept.inner_size() > 1 && std::abs(kept.inner_strides()[1]) < std::abs(reduced.inner_strides()[0])) return false;
-  auto plan = std::make_unique<ArgReducePlan>();
-  plan->kept = kept;
-  plan->reduced = reduced;
-  plan->index_type = index_type;
-  plan->load = LoadFn(type);
-  plan->value_bytes = BytesOf(type);
-  plan->index_bytes = BytesOf(index_type);
+  auto params = std::make_unique<ArgReduceParams>();
+  params->kept = kept;
+  params->reduced = reduced;
+  params->index_type = index_type;
+  params->load = LoadFn(type);
+  params->value_bytes = BytesOf(type);
+  params->index_bytes = BytesOf(index_type);
   VisitType(ComputeType(type), [&]<typename T>(std::type_identity<T>) {
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> ||
                   (std::is_integral_v<T> && !std::is_same_v<T, bool>)) {
-      plan->fold = *greatest ? FoldOf<T, true> : FoldOf<T, false>;
+      params->fold = *greatest ? FoldOf<T, true> : FoldOf<T, false>;
     }
   });
-  if (plan->fold == nullptr) return false;
-  b.Emit(RunArgReduce, std::move(plan), views);
+  if (params->fold == nullptr) return false;
+  b.Emit(kKernel<RunArgReduce>, std::move(params), views);
   return true;
 }
 

@@ -32,7 +32,7 @@ constexpr int64_t kBlock = 512;  // results or elements per block
 
 // ---- fast path: one operand, a recognized function ----
 
-struct FastReducePlan : ThunkParams {
+struct FastReduceParams : ThunkParams {
   ReductionKernels fold;
   LoopNest kept;     // operands: result, input
   LoopNest reduced;  // operands: input
@@ -43,7 +43,7 @@ struct FastReducePlan : ThunkParams {
 
 // Returns n elements, `stride` elements apart, as contiguous values of the compute type: `from` itself if they are that
 // already.
-const std::byte* LoadValues(const FastReducePlan& p, const std::byte* from, int64_t stride, int64_t n,
+const std::byte* LoadValues(const FastReduceParams& p, const std::byte* from, int64_t stride, int64_t n,
                             std::byte* values) {
   if (stride == 1) {
     if (p.load == nullptr) return from;
@@ -61,7 +61,7 @@ const std::byte* LoadValues(const FastReducePlan& p, const std::byte* from, int6
   return values;
 }
 
-void StoreResults(const FastReducePlan& p, const std::byte* acc, std::byte* to, int64_t stride, int64_t n) {
+void StoreResults(const FastReduceParams& p, const std::byte* acc, std::byte* to, int64_t stride, int64_t n) {
   alignas(16) std::byte values[kBlock * 8];
   alignas(16) std::byte stored[kBlock * 8];
   p.fold.finalize(values, acc, n);
@@ -89,8 +89,8 @@ struct Columns {
 // Accumulates positions [begin, end) of the reduced dimensions into `acc`. by_row: position by position, for all
 // columns; otherwise all positions of the single column. `fresh`: acc is uninitialized and starts with the first
 // position.
-void FoldPositions(const FastReducePlan& p, const std::byte* input, const Columns& columns, bool by_row, int64_t begin,
-                   int64_t end, bool fresh, std::byte* acc) {
+void FoldPositions(const FastReduceParams& p, const std::byte* input, const Columns& columns, bool by_row,
+                   int64_t begin, int64_t end, bool fresh, std::byte* acc) {
   alignas(64) std::byte values[kBlock * 8];
   const int64_t length = p.reduced.inner_size();
   const int64_t stride = p.reduced.inner_strides()[0];
@@ -125,7 +125,7 @@ void FoldPositions(const FastReducePlan& p, const std::byte* input, const Column
 }
 
 // Accumulates all positions, in pieces of whole lines unless one is very long; between them the run may stop.
-void FoldAll(const FastReducePlan& p, const std::byte* input, const Columns& columns, bool by_row, int64_t positions,
+void FoldAll(const FastReduceParams& p, const std::byte* input, const Columns& columns, bool by_row, int64_t positions,
              std::byte* acc, RunContext& context) {
   constexpr int64_t kPiece = int64_t{1} << 22, kLongLine = int64_t{1} << 26;
   const int64_t length = p.reduced.inner_size();
@@ -141,7 +141,7 @@ void FoldAll(const FastReducePlan& p, const std::byte* input, const Columns& col
 constexpr int64_t kChunk = int64_t{1} << 16;  // in elements
 constexpr int64_t kMinParallelItems = 16;
 
-void ReduceInChunks(const FastReducePlan& p, const std::byte* input, const std::byte* initial, bool by_row,
+void ReduceInChunks(const FastReduceParams& p, const std::byte* input, const std::byte* initial, bool by_row,
                     int64_t block, std::byte* out, RunContext& context) {
   const int64_t width = p.kept.inner_size();
   const int64_t out_stride = p.kept.inner_strides()[0];
@@ -182,8 +182,7 @@ void ReduceInChunks(const FastReducePlan& p, const std::byte* input, const std::
   }
 }
 
-void RunFastReduce(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const FastReducePlan*>(plan);
+void RunFastReduce(const FastReduceParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const std::byte* input = in[0];
   alignas(16) std::byte initial[8];
   if (p.load != nullptr) {
@@ -243,7 +242,7 @@ void RunFastReduce(const ThunkParams* plan, const std::byte* const* in, std::byt
 
 // ---- any function ----
 
-struct GeneralReducePlan : ThunkParams {
+struct GeneralReduceParams : ThunkParams {
   const ScalarFunction* function = nullptr;
   size_t count = 0;            // of operands
   LoopNest kept;               // operands: result, each input
@@ -251,8 +250,8 @@ struct GeneralReducePlan : ThunkParams {
   std::vector<int64_t> bytes;  // of each input's elements
 };
 
-void RunGeneralReduce(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const GeneralReducePlan*>(plan);
+void RunGeneralReduce(const GeneralReduceParams& p, const std::byte* const* in, std::byte* const* out,
+                      RunContext& context) {
   const size_t count = p.count;
   const int64_t width = p.kept.inner_size();
   const int64_t block = std::min(width, ScalarFunction::kBlock);
@@ -292,25 +291,20 @@ void RunGeneralReduce(const ThunkParams* plan, const std::byte* const* in, std::
     }
   };
   const int64_t items = p.kept.outer_count() * blocks;
-  if (!p.function->parallel()) {
-    run(0, items);
-    return;
-  }
-  context.ParallelFor(
-      items,
+  p.function->ParallelFor(
+      context, items,
       static_cast<double>(lines) * static_cast<double>(length) * (30 + static_cast<double>(block) * p.function->cost()),
       run);
 }
 
 // ---- nothing to reduce: the initial values ----
 
-struct FillPlan : ThunkParams {
+struct FillParams : ThunkParams {
   std::vector<int64_t> counts;
   std::vector<int64_t> bytes;
 };
 
-void RunFillInitial(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext&) {
-  const auto& p = *static_cast<const FillPlan*>(plan);
+void RunFillInitial(const FillParams& p, const std::byte* const* in, std::byte* const* out, RunContext&) {
   for (size_t k = 0; k < p.counts.size(); ++k) {
     for (int64_t i = 0; i < p.counts[k]; ++i) {
       std::memcpy(out[k] + i * p.bytes[k], in[k], static_cast<size_t>(p.bytes[k]));
@@ -352,13 +346,13 @@ void PrepareReduce(CompiledComputationBuilder& b) {
   for (size_t d = 0; d < input_dims.size(); ++d) (is_reduced[d] ? reduced_dims : kept_dims).push_back(input_dims[d]);
   const int64_t results = ElementCount(kept_dims);
   if (results == 0 || ElementCount(reduced_dims) == 0) {
-    auto plan = std::make_unique<FillPlan>();
+    auto params = std::make_unique<FillParams>();
     std::vector<View> initial(views.begin() + static_cast<int64_t>(count), views.end());
     for (const View& v : initial) {
-      plan->counts.push_back(results);
-      plan->bytes.push_back(BytesOf(v.type()));
+      params->counts.push_back(results);
+      params->bytes.push_back(BytesOf(v.type()));
     }
-    b.Emit(RunFillInitial, std::move(plan), initial);
+    b.Emit(kKernel<RunFillInitial>, std::move(params), initial);
     return;
   }
 
@@ -374,25 +368,25 @@ void PrepareReduce(CompiledComputationBuilder& b) {
   const ReductionKernels fold =
       count == 1 ? ReductionKernelsOf(function->recognized_op(), input.type()) : ReductionKernels();
   if (fold.accumulate_row != nullptr) {
-    auto plan = std::make_unique<FastReducePlan>();
-    plan->fold = fold;
-    plan->kept = LoopNest(kept_dims, kept_strides);
-    plan->reduced = LoopNest(reduced_dims, reduced_strides);
-    plan->load = LoadFn(input.type());
-    plan->store = StoreFn(input.type());
-    plan->bytes = BytesOf(input.type());
-    b.Emit(RunFastReduce, std::move(plan), views);
+    auto params = std::make_unique<FastReduceParams>();
+    params->fold = fold;
+    params->kept = LoopNest(kept_dims, kept_strides);
+    params->reduced = LoopNest(reduced_dims, reduced_strides);
+    params->load = LoadFn(input.type());
+    params->store = StoreFn(input.type());
+    params->bytes = BytesOf(input.type());
+    b.Emit(kKernel<RunFastReduce>, std::move(params), views);
     return;
   }
   const LoopNest kept(kept_dims, kept_strides), reduced(reduced_dims, reduced_strides);
   if (count == 2 && EmitArgReduce(b, views, kept, reduced)) return;
-  auto plan = std::make_unique<GeneralReducePlan>();
-  plan->function = function;
-  plan->count = count;
-  plan->kept = kept;
-  plan->reduced = reduced;
-  for (size_t k = 0; k < count; ++k) plan->bytes.push_back(BytesOf(views[k].type()));
-  b.Emit(RunGeneralReduce, std::move(plan), views);
+  auto params = std::make_unique<GeneralReduceParams>();
+  params->function = function;
+  params->count = count;
+  params->kept = kept;
+  params->reduced = reduced;
+  for (size_t k = 0; k < count; ++k) params->bytes.push_back(BytesOf(views[k].type()));
+  b.Emit(kKernel<RunGeneralReduce>, std::move(params), views);
 }
 
 }  // namespace hlokit::interp

@@ -25,7 +25,7 @@
 namespace hlokit::interp {
 namespace {
 
-struct ReduceWindowPlan : ThunkParams, WindowRows {
+struct ReduceWindowParams : ThunkParams, WindowRows {
   std::vector<WindowDimension> axes;  // the last one is the minor dimension
   size_t count = 0;                   // of operands
   std::vector<Dims> strides;          // of each operand, in elements
@@ -39,7 +39,7 @@ struct ReduceWindowPlan : ThunkParams, WindowRows {
 // Calls body(element_offsets) for every window offset in the outer dimensions that is in bounds, in row-major order;
 // `offsets` are those of the row's first column in each operand.
 template <typename Body>
-void ForEachOuterPosition(const ReduceWindowPlan& p, int64_t row, Body body) {
+void ForEachOuterPosition(const ReduceWindowParams& p, int64_t row, Body body) {
   const size_t outer = p.axes.size() - 1;
   Dims position(outer), place(outer, 0);
   for (size_t d = outer; d-- > 0;) {
@@ -64,7 +64,7 @@ void ForEachOuterPosition(const ReduceWindowPlan& p, int64_t row, Body body) {
 }
 
 // Returns elements from + i * stride, i < n, as contiguous values of the compute type.
-const std::byte* Gather(const ReduceWindowPlan& p, const std::byte* from, int64_t stride, int64_t n,
+const std::byte* Gather(const ReduceWindowParams& p, const std::byte* from, int64_t stride, int64_t n,
                         std::byte* values) {
   const int64_t bytes = p.bytes[0];
   if (stride == 1) {
@@ -82,8 +82,7 @@ const std::byte* Gather(const ReduceWindowPlan& p, const std::byte* from, int64_
   return values;
 }
 
-void RunFold(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const ReduceWindowPlan*>(plan);
+void RunFold(const ReduceWindowParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   alignas(16) std::byte initial[16];
   if (p.load != nullptr) {
     p.load(initial, in[1], 1);
@@ -125,8 +124,7 @@ void RunFold(const ThunkParams* plan, const std::byte* const* in, std::byte* con
   });
 }
 
-void RunFunction(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const ReduceWindowPlan*>(plan);
+void RunFunction(const ReduceWindowParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const size_t count = p.count;
   const auto run = [&](int64_t begin, int64_t end) {
     ScalarFunction::BlockScratch scratch(*p.function, p.width);
@@ -161,19 +159,15 @@ void RunFunction(const ThunkParams* plan, const std::byte* const* in, std::byte*
       });
     }
   };
-  if (!p.function->parallel()) {
-    run(0, p.rows);
-    return;
-  }
-  context.ParallelFor(p.rows,
-                      static_cast<double>(p.num_offsets) * static_cast<double>(p.minor.size()) *
-                          (30 + static_cast<double>(p.width) * p.function->cost()),
-                      run);
+  p.function->ParallelFor(context, p.rows,
+                          static_cast<double>(p.num_offsets) * static_cast<double>(p.minor.size()) *
+                              (30 + static_cast<double>(p.width) * p.function->cost()),
+                          run);
 }
 
 // ---- cumulative: windows from one end of a dimension to the result's position ----
 
-struct CumulativePlan : ThunkParams {
+struct CumulativeParams : ThunkParams {
   int64_t length = 0;  // of the dimension
   int64_t step = 0;    // operand step to the next element, negative from the other end
   int64_t out_step = 0;
@@ -186,8 +180,7 @@ struct CumulativePlan : ThunkParams {
   int64_t out_offset = 0;
 };
 
-void RunCumulative(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const CumulativePlan*>(plan);
+void RunCumulative(const CumulativeParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   constexpr int64_t kBlock = 256;
   alignas(16) std::byte initial[16];
   if (p.load != nullptr) {
@@ -244,9 +237,9 @@ void RunCumulative(const ThunkParams* plan, const std::byte* const* in, std::byt
                       });
 }
 
-// Returns the plan if the window covers exactly the elements up to (or from) the result's position in one dimension,
-// else null.
-std::unique_ptr<CumulativePlan> MakeCumulative(const ReduceWindowPlan& p, const View& operand, Shape result) {
+// Returns the parameters if the window covers exactly the elements up to (or from) the result's position in one
+// dimension, else null.
+std::unique_ptr<CumulativeParams> MakeCumulative(const ReduceWindowParams& p, const View& operand, Shape result) {
   int64_t dim = -1;
   bool forward = true;
   for (size_t d = 0; d < p.axes.size(); ++d) {
@@ -261,15 +254,15 @@ std::unique_ptr<CumulativePlan> MakeCumulative(const ReduceWindowPlan& p, const 
     forward = a.window.padding_low != 0;
   }
   if (dim < 0) return nullptr;
-  auto plan = std::make_unique<CumulativePlan>();
+  auto params = std::make_unique<CumulativeParams>();
   const Dims in_strides = StridesOf(operand);
   const Dims out_strides = DenseStrides(result.dims());
-  plan->length = result.dim(dim);
-  plan->step = forward ? in_strides[dim] : -in_strides[dim];
-  plan->out_step = forward ? out_strides[dim] : -out_strides[dim];
+  params->length = result.dim(dim);
+  params->step = forward ? in_strides[dim] : -in_strides[dim];
+  params->out_step = forward ? out_strides[dim] : -out_strides[dim];
   if (!forward) {
-    plan->in_offset = (plan->length - 1) * in_strides[dim];
-    plan->out_offset = (plan->length - 1) * out_strides[dim];
+    params->in_offset = (params->length - 1) * in_strides[dim];
+    params->out_offset = (params->length - 1) * out_strides[dim];
   }
   Dims sizes;
   std::vector<Dims> strides(2);
@@ -279,12 +272,12 @@ std::unique_ptr<CumulativePlan> MakeCumulative(const ReduceWindowPlan& p, const 
     strides[0].push_back(out_strides[d]);
     strides[1].push_back(in_strides[d]);
   }
-  plan->lines = LoopNest(sizes, strides);
-  plan->fold = p.fold;
-  plan->load = LoadFn(operand.type());
-  plan->store = StoreFn(operand.type());
-  plan->bytes = BytesOf(operand.type());
-  return plan;
+  params->lines = LoopNest(sizes, strides);
+  params->fold = p.fold;
+  params->load = LoadFn(operand.type());
+  params->store = StoreFn(operand.type());
+  params->bytes = BytesOf(operand.type());
+  return params;
 }
 
 }  // namespace
@@ -297,9 +290,9 @@ void PrepareReduceWindow(CompiledComputationBuilder& b) {
     b.FailMismatch("arrays, a scalar initial value for each, and a reducer of two elements of each");
     return;
   }
-  auto plan = std::make_unique<ReduceWindowPlan>();
-  plan->count = count;
-  plan->function = function;
+  auto params = std::make_unique<ReduceWindowParams>();
+  params->count = count;
+  params->function = function;
   std::vector<View> views;
   for (int64_t i = 0; i < instruction.operand_count(); ++i) views.push_back(b.operand(i));
   std::vector<Shape> results;
@@ -313,8 +306,8 @@ void PrepareReduceWindow(CompiledComputationBuilder& b) {
     fits = views[k].dims() == dims && views[count + k].shape.rank() == 0 && views[count + k].type() == type &&
            results[k].element_type() == type && results[k].rank() == static_cast<int64_t>(dims.size()) &&
            results[k].dims() == results[0].dims();
-    plan->strides.push_back(StridesOf(views[k]));
-    plan->bytes.push_back(BytesOf(type));
+    params->strides.push_back(StridesOf(views[k]));
+    params->bytes.push_back(BytesOf(type));
   }
   // A missing window is one element in each dimension.
   fits = fits && (window.rank() == 0 || window.rank() == static_cast<int64_t>(dims.size()));
@@ -325,7 +318,7 @@ void PrepareReduceWindow(CompiledComputationBuilder& b) {
     axis.output = results[0].dim(static_cast<int64_t>(d));
     axis.Normalize();
     small = small && axis.Valid();
-    plan->axes.push_back(axis);
+    params->axes.push_back(axis);
   }
   if (!fits) {
     b.FailMismatch("a window for each dimension of the arrays, and a reducer of two elements of each");
@@ -344,34 +337,34 @@ void PrepareReduceWindow(CompiledComputationBuilder& b) {
     const bool rounds = IsFloat(views[0].type()) && BitsOf(views[0].type()) < 32 &&
                         (function->recognized_op() == ScalarFunction::RecognizedOp::kAdd ||
                          function->recognized_op() == ScalarFunction::RecognizedOp::kMultiply);
-    if (!rounds) plan->fold = ReductionKernelsOf(function->recognized_op(), views[0].type());
-    std::unique_ptr<CumulativePlan> cumulative;
-    if (plan->fold.accumulate_row != nullptr) cumulative = MakeCumulative(*plan, views[0], results[0]);
+    if (!rounds) params->fold = ReductionKernelsOf(function->recognized_op(), views[0].type());
+    std::unique_ptr<CumulativeParams> cumulative;
+    if (params->fold.accumulate_row != nullptr) cumulative = MakeCumulative(*params, views[0], results[0]);
     if (cumulative != nullptr) {
-      b.Emit(RunCumulative, std::move(cumulative), views);
+      b.Emit(kKernel<RunCumulative>, std::move(cumulative), views);
       return;
     }
   }
   // Rows run along the last dimension with a window.
-  if (plan->axes.empty()) {
-    plan->axes.push_back({WindowDim(), 1, 1});
-    for (Dims& s : plan->strides) s.push_back(0);
+  if (params->axes.empty()) {
+    params->axes.push_back({WindowDim(), 1, 1});
+    for (Dims& s : params->strides) s.push_back(0);
   }
-  while (plan->axes.size() > 1 && plan->axes.back().output == 1 && plan->axes.back().window.size == 1 &&
-         plan->axes.back().ElementAt(0, 0) == 0) {
-    plan->axes.pop_back();
-    for (Dims& s : plan->strides) s.pop_back();
+  while (params->axes.size() > 1 && params->axes.back().output == 1 && params->axes.back().window.size == 1 &&
+         params->axes.back().ElementAt(0, 0) == 0) {
+    params->axes.pop_back();
+    for (Dims& s : params->strides) s.pop_back();
   }
-  if (!plan->Init(plan->axes)) {
+  if (!params->Init(params->axes)) {
     b.Fail("the window is too large");
     return;
   }
-  if (plan->fold.accumulate_row != nullptr) {
-    plan->load = LoadFn(views[0].type());
-    plan->store = StoreFn(views[0].type());
-    b.Emit(RunFold, std::move(plan), views);
+  if (params->fold.accumulate_row != nullptr) {
+    params->load = LoadFn(views[0].type());
+    params->store = StoreFn(views[0].type());
+    b.Emit(kKernel<RunFold>, std::move(params), views);
   } else {
-    b.Emit(RunFunction, std::move(plan), views);
+    b.Emit(kKernel<RunFunction>, std::move(params), views);
   }
 }
 

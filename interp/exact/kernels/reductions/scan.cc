@@ -15,7 +15,7 @@
 namespace hlokit::interp {
 namespace {
 
-struct ScanPlan : ThunkParams {
+struct ScanParams : ThunkParams {
   struct Array {
     StridedCopy slice;  // between the array and a dense slice
     int64_t slice_bytes;
@@ -29,8 +29,7 @@ struct ScanPlan : ThunkParams {
   std::vector<int64_t> carry_bytes;
 };
 
-void RunScan(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const ScanPlan*>(plan);
+void RunScan(const ScanParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const size_t inputs = p.inputs.size();
   const size_t outputs = p.outputs.size();
   const size_t carries = p.carry_bytes.size();
@@ -72,21 +71,21 @@ void PrepareScan(CompiledComputationBuilder& b) {
   const int64_t carries = instruction.int_attr(Attr::kNumCarries);
   const int64_t inputs = instruction.operand_count() - carries;
   const absl::Span<const int64_t> dimensions = instruction.list_attr(Attr::kDimensions);
-  auto plan = std::make_unique<ScanPlan>();
-  plan->body = b.program().CompiledComputationOf(instruction.computation_attr(Attr::kToApply));
-  plan->reverse = instruction.bool_attr(Attr::kIsReverse);
+  auto params = std::make_unique<ScanParams>();
+  params->body = b.program().CompiledComputationOf(instruction.computation_attr(Attr::kToApply));
+  params->reverse = instruction.bool_attr(Attr::kIsReverse);
   std::vector<Shape> results;
   AppendLeaves(b.shape(), &results);
   const int64_t outputs = static_cast<int64_t>(results.size()) - carries;
   const auto fail = [&] { b.FailMismatch("a scanned computation of slices of the inputs and of the carries"); };
-  if (plan->body == nullptr || carries < 0 || inputs < 1 || outputs < 0 || dimensions.size() != 1 ||
-      plan->body->parameters.size() != static_cast<size_t>(inputs + carries) ||
-      plan->body->results.size() != results.size()) {
+  if (params->body == nullptr || carries < 0 || inputs < 1 || outputs < 0 || dimensions.size() != 1 ||
+      params->body->parameters.size() != static_cast<size_t>(inputs + carries) ||
+      params->body->results.size() != results.size()) {
     return fail();
   }
   const int64_t dim = dimensions[0];
   // Strides of an array without the scanned dimension, and of a dense slice.
-  const auto make = [&](Shape shape, const Dims& strides, bool to_slice, ScanPlan::Array* array) {
+  const auto make = [&](Shape shape, const Dims& strides, bool to_slice, ScanParams::Array* array) {
     if (!shape.IsArray() || dim < 0 || dim >= shape.rank()) return false;
     Dims sizes, kept;
     for (int64_t d = 0; d < shape.rank(); ++d) {
@@ -102,33 +101,33 @@ void PrepareScan(CompiledComputationBuilder& b) {
     return true;
   };
   std::vector<View> views;
-  const Computation body = plan->body->computation;
+  const Computation body = params->body->computation;
   for (int64_t i = 0; i < inputs; ++i) {
     views.push_back(b.operand(i));
-    ScanPlan::Array array;
+    ScanParams::Array array;
     if (!make(views.back().shape, StridesOf(views.back()), /*to_slice=*/true, &array)) return fail();
-    if (i == 0) plan->length = views[0].shape.dim(dim);
+    if (i == 0) params->length = views[0].shape.dim(dim);
     const Shape slice = body.parameter(i).shape();
-    if (views.back().shape.dim(dim) != plan->length || slice.element_type() != views.back().type() ||
+    if (views.back().shape.dim(dim) != params->length || slice.element_type() != views.back().type() ||
         slice.element_count() * BytesOf(slice.element_type()) != array.slice_bytes) {
       return fail();
     }
-    plan->inputs.push_back(array);
+    params->inputs.push_back(array);
   }
   for (int64_t i = 0; i < carries; ++i) {
     views.push_back(b.MakeDense(b.operand(inputs + i)));
-    plan->carry_bytes.push_back(views.back().count() * BytesOf(views.back().type()));
+    params->carry_bytes.push_back(views.back().count() * BytesOf(views.back().type()));
   }
   for (int64_t i = 0; i < outputs; ++i) {
-    ScanPlan::Array array;
+    ScanParams::Array array;
     const Shape shape = results[static_cast<size_t>(i)];
     if (!shape.IsArray() || !make(shape, DenseStrides(shape.dims()), /*to_slice=*/false, &array) ||
-        shape.dim(dim) != plan->length) {
+        shape.dim(dim) != params->length) {
       return fail();
     }
-    plan->outputs.push_back(array);
+    params->outputs.push_back(array);
   }
-  b.Emit(RunScan, std::move(plan), views);
+  b.Emit(kKernel<RunScan>, std::move(params), views);
 }
 
 }  // namespace hlokit::interp

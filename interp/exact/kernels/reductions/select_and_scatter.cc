@@ -20,7 +20,7 @@
 namespace hlokit::interp {
 namespace {
 
-struct SelectAndScatterPlan : ThunkParams, WindowRows {
+struct SelectAndScatterParams : ThunkParams, WindowRows {
   std::vector<WindowDimension> axes;  // the last one is the minor dimension
   Dims operand_strides, source_strides, result_strides;
   int64_t bytes = 0;
@@ -33,7 +33,7 @@ struct SelectAndScatterPlan : ThunkParams, WindowRows {
 // time.
 class RowSelection {
  public:
-  RowSelection(const SelectAndScatterPlan& p, RunContext& context)
+  RowSelection(const SelectAndScatterParams& p, RunContext& context)
       : p_(p),
         context_(context),
         scratch_(*p.select, p.width),
@@ -96,7 +96,7 @@ class RowSelection {
     }
   }
 
-  const SelectAndScatterPlan& p_;
+  const SelectAndScatterParams& p_;
   RunContext& context_;
   ScalarFunction::BlockScratch scratch_;
   std::vector<int64_t> chosen_;
@@ -106,9 +106,8 @@ class RowSelection {
   int64_t visited_ = 0;  // elements since the last check of the time
 };
 
-void RunSelectAndScatter(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out,
+void RunSelectAndScatter(const SelectAndScatterParams& p, const std::byte* const* in, std::byte* const* out,
                          RunContext& context) {
-  const auto& p = *static_cast<const SelectAndScatterPlan*>(plan);
   p.fill.Run(out[0], in[2], context);
   if (p.rows * p.width == 0) return;
   RowSelection selection(p, context);
@@ -143,15 +142,15 @@ void PrepareSelectAndScatter(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   const View views[] = {b.operand(0), b.operand(1), b.operand(2)};
   const Shape shape = b.shape();
-  auto plan = std::make_unique<SelectAndScatterPlan>();
+  auto params = std::make_unique<SelectAndScatterParams>();
   const ElementType type = shape.element_type();
-  plan->select =
+  params->select =
       b.program().FunctionOf(instruction.computation_attr(Attr::kSelect), {{type, type}}, {{ElementType::kPred}});
-  plan->scatter = AccumulatingFunction(b, Attr::kScatter, 1);
+  params->scatter = AccumulatingFunction(b, Attr::kScatter, 1);
   const WindowView window = WindowView::Of(instruction);
   const int64_t rank = shape.rank();
   bool small = true;
-  bool fits = plan->select != nullptr && plan->scatter != nullptr && window.ok() &&
+  bool fits = params->select != nullptr && params->scatter != nullptr && window.ok() &&
               (window.rank() == rank || window.rank() == 0) && views[0].dims() == shape.dims() &&
               views[1].shape.rank() == rank && views[2].shape.rank() == 0;
   for (const View& v : views) fits = fits && v.type() == type;
@@ -162,7 +161,7 @@ void PrepareSelectAndScatter(CompiledComputationBuilder& b) {
     axis.output = views[1].shape.dim(d);
     axis.Normalize();
     small = small && axis.Valid();
-    plan->axes.push_back(axis);
+    params->axes.push_back(axis);
   }
   if (!fits) {
     b.FailMismatch("a window for each dimension of operand 0, and functions of two elements of its type");
@@ -172,20 +171,20 @@ void PrepareSelectAndScatter(CompiledComputationBuilder& b) {
     b.Fail("the window is too large");
     return;
   }
-  plan->bytes = BytesOf(type);
-  plan->operand_strides = StridesOf(views[0]);
-  plan->source_strides = StridesOf(views[1]);
-  plan->result_strides = DenseStrides(shape.dims());
-  plan->fill = StridedCopy({shape.element_count()}, {1}, {0}, plan->bytes);
+  params->bytes = BytesOf(type);
+  params->operand_strides = StridesOf(views[0]);
+  params->source_strides = StridesOf(views[1]);
+  params->result_strides = DenseStrides(shape.dims());
+  params->fill = StridedCopy({shape.element_count()}, {1}, {0}, params->bytes);
   if (rank == 0) {
-    plan->axes.push_back({WindowDim(), 1, 1});
-    for (Dims* s : {&plan->operand_strides, &plan->source_strides, &plan->result_strides}) s->push_back(0);
+    params->axes.push_back({WindowDim(), 1, 1});
+    for (Dims* s : {&params->operand_strides, &params->source_strides, &params->result_strides}) s->push_back(0);
   }
-  if (!plan->Init(plan->axes)) {
+  if (!params->Init(params->axes)) {
     b.Fail("the window is too large");
     return;
   }
-  b.Emit(RunSelectAndScatter, std::move(plan), views);
+  b.Emit(kKernel<RunSelectAndScatter>, std::move(params), views);
 }
 
 }  // namespace hlokit::interp

@@ -25,7 +25,7 @@
 namespace hlokit::interp {
 namespace {
 
-struct SortPlan : ThunkParams {
+struct SortParams : ThunkParams {
   LoopNest lines;      // operands: result (all have one shape), then each input; without the sorted dimension
   int64_t length = 0;  // of a line
   int64_t out_stride = 0;
@@ -42,7 +42,7 @@ constexpr int64_t kBetweenChecks = int64_t{1} << 18;  // elements between checks
 // The elements of one line of every operand, contiguous.
 class Line {
  public:
-  explicit Line(const SortPlan& p) : p_(p), data_(p.count) {
+  explicit Line(const SortParams& p) : p_(p), data_(p.count) {
     for (size_t k = 0; k < p.count; ++k) {
       data_[k] = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(p.length * p.bytes[k]));
     }
@@ -73,7 +73,7 @@ class Line {
   }
 
  private:
-  const SortPlan& p_;
+  const SortParams& p_;
   std::vector<std::unique_ptr<std::byte[]>> data_;
 };
 
@@ -81,7 +81,7 @@ class Line {
 // comparison once and stays in bounds for any results, so the comparator may be inconsistent or use random numbers.
 class ComparisonSorter {
  public:
-  ComparisonSorter(const SortPlan& p, RunContext& context)
+  ComparisonSorter(const SortParams& p, RunContext& context)
       : p_(p), context_(context), scratch_(*p.function, 1), parameters_(2 * p.count), strides_(2 * p.count, 1) {}
 
   absl::Span<const uint32_t> Sort(const Line& line) {
@@ -151,7 +151,7 @@ class ComparisonSorter {
     return result != std::byte{0};
   }
 
-  const SortPlan& p_;
+  const SortParams& p_;
   RunContext& context_;
   ScalarFunction::BlockScratch scratch_;
   std::vector<const std::byte*> parameters_;
@@ -159,7 +159,7 @@ class ComparisonSorter {
   std::vector<uint32_t> order_, other_;
 };
 
-void MakeKeys(const SortPlan& p, const Line& line, RunContext& context, std::vector<std::byte>* computed,
+void MakeKeys(const SortParams& p, const Line& line, RunContext& context, std::vector<std::byte>* computed,
               absl::Span<uint64_t> keys) {
   const ScalarFunction::KeyComparison& comparison = *p.function->comparison();
   const bool computes = comparison.operand < 0;
@@ -187,8 +187,7 @@ void MakeKeys(const SortPlan& p, const Line& line, RunContext& context, std::vec
   }
 }
 
-void RunSort(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const SortPlan*>(plan);
+void RunSort(const SortParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   if (p.length == 0) return;
   const int64_t inner = p.lines.inner_size();
   const int64_t items = p.lines.outer_count() * inner;
@@ -233,7 +232,7 @@ void RunSort(const ThunkParams* plan, const std::byte* const* in, std::byte* con
   context.ParallelFor(items, static_cast<double>(p.length) * (p.by_key ? 30 : 20 * (20 + p.function->cost())), run);
 }
 
-struct TopKPlan : ThunkParams {
+struct TopKParams : ThunkParams {
   int64_t lines = 0;
   int64_t length = 0;
   int64_t k = 0;
@@ -242,8 +241,7 @@ struct TopKPlan : ThunkParams {
   ElementType index_type = ElementType::kS32;
 };
 
-void RunTopK(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const TopKPlan*>(plan);
+void RunTopK(const TopKParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   if (p.k == 0) return;
   context.ParallelFor(p.lines, static_cast<double>(p.length) * 10, [&](int64_t begin, int64_t end) {
     std::vector<uint64_t> keys(static_cast<size_t>(p.length));
@@ -271,17 +269,18 @@ void PrepareSort(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   const size_t count = static_cast<size_t>(instruction.operand_count());
   const absl::Span<const int64_t> dimensions = instruction.list_attr(Attr::kDimensions);
-  auto plan = std::make_unique<SortPlan>();
-  plan->count = count;
+  auto params = std::make_unique<SortParams>();
+  params->count = count;
   std::vector<View> views;
   std::vector<ElementType> types;  // two elements of each operand
   for (size_t k = 0; k < count; ++k) {
     views.push_back(b.operand(static_cast<int64_t>(k)));
     types.insert(types.end(), 2, views[k].type());
   }
-  plan->function = b.program().FunctionOf(instruction.computation_attr(Attr::kToApply), types, {{ElementType::kPred}});
+  params->function =
+      b.program().FunctionOf(instruction.computation_attr(Attr::kToApply), types, {{ElementType::kPred}});
   const absl::Span<const int64_t> dims = views[0].dims();
-  bool fits = plan->function != nullptr && dimensions.size() == 1 && dimensions[0] >= 0 &&
+  bool fits = params->function != nullptr && dimensions.size() == 1 && dimensions[0] >= 0 &&
               dimensions[0] < static_cast<int64_t>(dims.size());
   for (size_t k = 0; fits && k < count; ++k) fits = views[k].dims() == dims;
   if (!fits) {
@@ -293,13 +292,13 @@ void PrepareSort(CompiledComputationBuilder& b) {
     return;
   }
   const int64_t dim = dimensions[0];
-  plan->length = dims[dim];
-  if (plan->length > int64_t{0xffffffff}) {
+  params->length = dims[dim];
+  if (params->length > int64_t{0xffffffff}) {
     b.Fail("the sorted dimension is too long");
     return;
   }
   const Dims out_strides = DenseStrides(dims);
-  plan->out_stride = out_strides[dim];
+  params->out_stride = out_strides[dim];
   Dims sizes;
   std::vector<Dims> strides(1 + count);
   for (size_t d = 0; d < dims.size(); ++d) {
@@ -309,19 +308,19 @@ void PrepareSort(CompiledComputationBuilder& b) {
     for (size_t k = 0; k < count; ++k) strides[1 + k].push_back(StridesOf(views[k])[d]);
   }
   for (size_t k = 0; k < count; ++k) {
-    plan->strides.push_back(StridesOf(views[k])[dim]);
-    plan->bytes.push_back(BytesOf(views[k].type()));
+    params->strides.push_back(StridesOf(views[k])[dim]);
+    params->bytes.push_back(BytesOf(views[k].type()));
   }
-  plan->lines = LoopNest(sizes, strides);
-  if (const ScalarFunction::KeyComparison* comparison = plan->function->comparison()) {
+  params->lines = LoopNest(sizes, strides);
+  if (const ScalarFunction::KeyComparison* comparison = params->function->comparison()) {
     const ComparisonDirection direction = comparison->direction;
-    plan->order.type = comparison->key->result_type(0);
-    plan->order.descending = direction == ComparisonDirection::kGt || direction == ComparisonDirection::kGe;
-    plan->order.total_order = comparison->total_order;
-    plan->by_key =
-        plan->order.Supported() && (direction == ComparisonDirection::kLt || direction == ComparisonDirection::kGt);
+    params->order.type = comparison->key->result_type(0);
+    params->order.descending = direction == ComparisonDirection::kGt || direction == ComparisonDirection::kGe;
+    params->order.total_order = comparison->total_order;
+    params->by_key =
+        params->order.Supported() && (direction == ComparisonDirection::kLt || direction == ComparisonDirection::kGt);
   }
-  b.Emit(RunSort, std::move(plan), views);
+  b.Emit(kKernel<RunSort>, std::move(params), views);
 }
 
 void PrepareTopK(CompiledComputationBuilder& b) {
@@ -330,14 +329,14 @@ void PrepareTopK(CompiledComputationBuilder& b) {
 
 void EmitTopK(CompiledComputationBuilder& b, int64_t k, bool largest) {
   const View view = b.MakeDense(b.operand(0));
-  auto plan = std::make_unique<TopKPlan>();
+  auto params = std::make_unique<TopKParams>();
   std::vector<Shape> results;
   AppendLeaves(b.shape(), &results);
   const int64_t rank = view.shape.rank();
-  plan->k = k;
-  plan->order.type = view.type();
-  plan->order.descending = largest;
-  plan->order.total_order = true;
+  params->k = k;
+  params->order.type = view.type();
+  params->order.descending = largest;
+  params->order.total_order = true;
   // The shape of a custom-call is only declared.
   const auto has_k = [&](Shape result) {
     if (!result.IsArray() || result.rank() != rank || result.dim(rank - 1) != k) return false;
@@ -346,19 +345,19 @@ void EmitTopK(CompiledComputationBuilder& b, int64_t k, bool largest) {
     }
     return true;
   };
-  if (rank < 1 || results.size() != 2 || plan->k < 0 || plan->k > view.shape.dim(rank - 1) || !has_k(results[0]) ||
-      !has_k(results[1]) || results[0].element_type() != view.type() || !plan->order.Supported() ||
+  if (rank < 1 || results.size() != 2 || params->k < 0 || params->k > view.shape.dim(rank - 1) || !has_k(results[0]) ||
+      !has_k(results[1]) || results[0].element_type() != view.type() || !params->order.Supported() ||
       !IsInteger(results[1].element_type()) || view.shape.dim(rank - 1) > int64_t{0xffffffff}) {
     b.FailMismatch(
         "k of at most the last dimension of the operand, and results (values, integer indices) of its shape but for "
         "that");
     return;
   }
-  plan->length = view.shape.dim(rank - 1);
-  plan->lines = plan->length == 0 ? 0 : view.count() / plan->length;
-  plan->bytes = BytesOf(view.type());
-  plan->index_type = results[1].element_type();
-  b.Emit(RunTopK, std::move(plan), {&view, 1});
+  params->length = view.shape.dim(rank - 1);
+  params->lines = params->length == 0 ? 0 : view.count() / params->length;
+  params->bytes = BytesOf(view.type());
+  params->index_type = results[1].element_type();
+  b.Emit(kKernel<RunTopK>, std::move(params), {&view, 1});
 }
 
 }  // namespace hlokit::interp

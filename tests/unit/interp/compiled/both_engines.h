@@ -58,8 +58,7 @@ inline FastRun RunBoth(std::string_view text, const std::vector<ErrorSpec>& boun
   EvaluatorOptions options;
   const auto exact = Evaluator::Prepare(*module, options, &sink);
   const auto kernels = std::make_shared<CompiledKernels>(ObservationRequest());
-  options.kernels = kernels;
-  const auto fast = Evaluator::Prepare(*module, options, &sink);
+  const auto fast = Evaluator::Prepare(*module, options, &sink, kernels);
   EXPECT_TRUE(exact != nullptr && fast != nullptr);
   if (exact == nullptr || fast == nullptr) return run;
   const std::vector<Literal> arguments = MakeFakeArguments(exact->argument_shapes(), 1);
@@ -74,9 +73,9 @@ inline FastRun RunBoth(std::string_view text, const std::vector<ErrorSpec>& boun
     if (i == 0) first = *actual;
   }
   for (int threads : {2, 3, 8}) {
-    options.kernels = std::make_shared<CompiledKernels>(ObservationRequest());
     options.num_threads = threads;
-    const auto other = Evaluator::Prepare(*module, options, &sink);
+    const auto other =
+        Evaluator::Prepare(*module, options, &sink, std::make_shared<CompiledKernels>(ObservationRequest()));
     EXPECT_NE(other, nullptr);
     if (other == nullptr) return run;
     const auto actual = other->Run(arguments, &sink);

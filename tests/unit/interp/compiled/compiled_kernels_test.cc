@@ -13,7 +13,7 @@
 #include "check/arguments/argument_generator.h"
 #include "check/comparison/value_comparison.h"
 #include "interp/compiled/code/engine_modules.h"
-#include "interp/compiled/products/library_step.h"
+#include "interp/compiled/products/library_thunk.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/machine/run_context.h"
 #include "interp/processor/thread_pool.h"
@@ -138,8 +138,7 @@ TEST_F(CompiledKernelsTest, ObservedInstructionsAreNotPartsOfLoops) {
   EvaluatorOptions options;
   options.observation = observation;
   const auto kernels = std::make_shared<CompiledKernels>(observation);
-  options.kernels = kernels;
-  ASSERT_NE(Evaluator::Prepare(*module, options, &sink), nullptr);
+  ASSERT_NE(Evaluator::Prepare(*module, options, &sink, kernels), nullptr);
   EXPECT_TRUE(kernels->loops().empty());
 }
 
@@ -183,9 +182,8 @@ ENTRY e {
   options.limits.max_bytes = 4 << 20;
   const auto loops = [&](int threads) {
     const auto kernels = std::make_shared<CompiledKernels>(ObservationRequest());
-    options.kernels = kernels;
     options.num_threads = threads;
-    EXPECT_NE(Evaluator::Prepare(*module, options, &sink), nullptr);
+    EXPECT_NE(Evaluator::Prepare(*module, options, &sink, kernels), nullptr);
     bool memory = false;
     for (const KernelChoice& choice : kernels->choices()) memory = memory || choice.reason == "memory";
     EXPECT_EQ(memory, kernels->loops().empty());
@@ -210,8 +208,8 @@ ENTRY e {
   for (const int64_t max_bytes : {int64_t{1} << 30, int64_t{18000000}}) {
     EvaluatorOptions options;
     options.limits.max_bytes = max_bytes;
-    options.kernels = std::make_shared<CompiledKernels>(ObservationRequest());
-    const auto evaluator = Evaluator::Prepare(*module, options, &sink);
+    const auto evaluator =
+        Evaluator::Prepare(*module, options, &sink, std::make_shared<CompiledKernels>(ObservationRequest()));
     ASSERT_NE(evaluator, nullptr);
     const auto results = evaluator->Run(MakeFakeArguments(evaluator->argument_shapes(), 1), &sink);
     ASSERT_TRUE(results) << max_bytes << ": " << sink.diagnostics()[0].message;

@@ -226,10 +226,8 @@ CodeStatistics RunModule(std::string* results) {
   DiagnosticSink sink;
   const std::unique_ptr<Module> module =
       ParseModule(std::make_shared<const SourceBuffer>("m.hlo", kTanhModule), ParseOptions(), &sink);
-  EvaluatorOptions options;
   const auto kernels = std::make_shared<CompiledKernels>(ObservationRequest());
-  options.kernels = kernels;
-  const auto fast = Evaluator::Prepare(*module, options, &sink);
+  const auto fast = Evaluator::Prepare(*module, EvaluatorOptions(), &sink, kernels);
   EXPECT_NE(fast, nullptr);
   if (fast == nullptr) return {};
   auto values = fast->Run(MakeFakeArguments(fast->argument_shapes(), 1), &sink);

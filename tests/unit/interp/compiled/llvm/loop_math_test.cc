@@ -60,10 +60,8 @@ TEST_P(LoopMathTest, IsWithinTwoUlps) {
   const std::unique_ptr<Module> module =
       ParseModule(std::make_shared<const SourceBuffer>("m.hlo", text), ParseOptions(), &sink);
   ASSERT_NE(module, nullptr);
-  EvaluatorOptions options;
   const auto kernels = std::make_shared<CompiledKernels>(ObservationRequest());
-  options.kernels = kernels;
-  const auto evaluator = Evaluator::Prepare(*module, options, &sink);
+  const auto evaluator = Evaluator::Prepare(*module, EvaluatorOptions(), &sink, kernels);
   ASSERT_NE(evaluator, nullptr);
   ASSERT_EQ(kernels->statistics().compiled + kernels->statistics().found, 1);
   std::vector<Literal> arguments;

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "check/isolation/fast_tolerance.h"
 #include "interp/compiled/code/engine_modules.h"
 #include "interp/compiled/compiled_kernels.h"
 #include "interp/exact/evaluator.h"
@@ -89,10 +88,9 @@ std::vector<Literal> RunLoop(const std::string& text, const std::vector<float>& 
   const std::unique_ptr<Module> module =
       ParseModule(std::make_shared<const SourceBuffer>("m.hlo", text), ParseOptions(), &sink);
   if (module == nullptr) return {};
-  EvaluatorOptions options;
-  const auto kernels = std::make_shared<CompiledKernels>(ObservationRequest(), AllLoops(GroupOptions().max_members));
-  options.kernels = kernels;
-  const auto evaluator = Evaluator::Prepare(*module, options, &sink);
+  const auto kernels =
+      std::make_shared<CompiledKernels>(ObservationRequest(), GroupOptions::OfAnySize(GroupOptions().max_members));
+  const auto evaluator = Evaluator::Prepare(*module, EvaluatorOptions(), &sink, kernels);
   if (evaluator == nullptr || kernels->loops().empty()) return {};
   std::vector<Literal> arguments;
   arguments.push_back(Literal::Zeros(evaluator->argument_shapes()[0]));

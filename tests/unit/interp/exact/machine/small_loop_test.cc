@@ -191,20 +191,20 @@ TEST(SmallLoopTest, UpdatesInPlaceKeepWhatIsReadLater) {
 }
 
 TEST(SmallLoopTest, LargeStateIsLeftToTheMachine) {
-  WhilePlan plan;
+  WhileParams params;
   CompiledComputation condition, body;
   condition.slots.resize(1);
   condition.results = {{0, 0}};
-  plan.condition = &condition;
-  plan.body = &body;
-  EXPECT_NE(SmallLoop::Create(plan, InstructionId(), {}), nullptr);
+  params.condition = &condition;
+  params.body = &body;
+  EXPECT_NE(SmallLoop::Create(params, InstructionId(), {}), nullptr);
   const int64_t large[] = {int64_t{1} << 20};
   condition.parameters = {kNoSlot};
   body.parameters = {kNoSlot};
   body.slots.resize(1);
   body.slots[0].bytes = large[0];
   body.results = {{0, 0}};
-  EXPECT_EQ(SmallLoop::Create(plan, InstructionId(), large), nullptr);
+  EXPECT_EQ(SmallLoop::Create(params, InstructionId(), large), nullptr);
 }
 
 }  // namespace

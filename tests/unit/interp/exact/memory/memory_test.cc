@@ -185,8 +185,7 @@ TEST(ProgramMemoryTest, LaterRunsTakeNothingFromTheSystem) {
   ASSERT_FALSE(sink.has_errors()) << sink.diagnostics()[0].message;
   EvaluatorOptions options;
   const auto plain = Evaluator::Prepare(*module, options, &sink);
-  options.kernels = std::make_shared<NoKernels>();
-  const auto kept = Evaluator::Prepare(*module, options, &sink);
+  const auto kept = Evaluator::Prepare(*module, options, &sink, std::make_shared<NoKernels>());
   ASSERT_TRUE(plain != nullptr && kept != nullptr);
   const std::vector<Literal> arguments = MakeFakeArguments(kept->argument_shapes(), 1);
   const auto expected = plain->Run(arguments, &sink);

@@ -7,14 +7,14 @@
 #include <memory>
 #include <utility>
 
-#include "interp/compiled/products/library_step.h"
+#include "interp/compiled/products/library_thunk.h"
 #include "interp/compiled/products/product_pieces.h"
 #include "interp/compiled/products/skinny_product.h"
 #include "interp/compiled/products/tile_product.h"
 
 namespace hlokit::interp::compiled {
 
-void BatchPlan::SetArrays(const MatrixProduct& p) {
+void BatchParams::SetArrays(const MatrixProduct& p) {
   batch = p.batch;
   batches = p.batches;
   bytes[0] = BytesOf(p.lhs_type);
@@ -51,7 +51,7 @@ int64_t ColumnsOfPiece(const MatrixProduct& p) {
 
 namespace {
 
-struct SkinnyPlan : BatchPlan {
+struct SkinnyParams : BatchParams {
   SkinnyProduct product;
   SkinnyProductFunction function = nullptr;
   int64_t batches_at_once = 1;  // whose partial sums are in memory
@@ -67,7 +67,7 @@ struct SkinnyPlan : BatchPlan {
   int64_t parts_bytes() const { return parts_size() * int64_t{sizeof(float)}; }
 };
 
-void CopyLeft(const SkinnyPlan& p, const std::byte* from, float* to) {
+void CopyLeft(const SkinnyParams& p, const std::byte* from, float* to) {
   for (int64_t i = 0; i < p.product.m; ++i) {
     const std::byte* at = from + i * p.lhs_row;
     for (int64_t c = 0; c < p.product.k; ++c, at += p.lhs_column) {
@@ -83,7 +83,7 @@ void CopyLeft(const SkinnyPlan& p, const std::byte* from, float* to) {
 }
 
 // Computes products [first, first + count) of the batch. `parts`: memory for their partial sums, if there are any.
-void RunSkinnyBatches(const SkinnyPlan& p, int64_t first, int64_t count, float* parts, const std::byte* const* in,
+void RunSkinnyBatches(const SkinnyParams& p, int64_t first, int64_t count, float* parts, const std::byte* const* in,
                       std::byte* const* out, RunContext& context) {
   const int64_t each = p.terms.count * p.columns.count;
   context.ParallelFor(count * each, p.cost, [&](int64_t begin, int64_t end) {
@@ -126,8 +126,7 @@ void RunSkinnyBatches(const SkinnyPlan& p, int64_t first, int64_t count, float* 
   });
 }
 
-void RunSkinny(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const SkinnyPlan*>(plan);
+void RunSkinny(const SkinnyParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   if (p.parts_size() == 0) return RunSkinnyBatches(p, 0, p.batches, nullptr, in, out, context);
   Scratch memory(context, p.batches_at_once * p.parts_bytes());
   if (memory.data() == nullptr) return;
@@ -137,14 +136,13 @@ void RunSkinny(const ThunkParams* plan, const std::byte* const* in, std::byte* c
   }
 }
 
-struct TilePlan : PiecesPlan {
+struct TileParams : PiecesParams {
   TileProduct product;  // of all rows and columns
   TileProductFunction function = nullptr;
   int64_t scratch = 0;  // bytes
 };
 
-void RunTiles(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const TilePlan*>(plan);
+void RunTiles(const TileParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   context.ParallelFor(p.count(), p.cost, [&](int64_t begin, int64_t end) {
     std::byte* const scratch = ThreadScratch(context, p.scratch, "a product");
     if (scratch == nullptr) return;
@@ -172,19 +170,19 @@ bool IsSkinny(const MatrixProduct& p) {
 }
 
 ProductKernel MakeSkinnyProduct(const MatrixProduct& p) {
-  auto plan = std::make_unique<SkinnyPlan>();
-  plan->SetArrays(p);
-  plan->lhs_copied = p.lhs.column != 1 || p.lhs_type != LibraryType::kF32;
-  SkinnyProduct& product = plan->product;
+  auto params = std::make_unique<SkinnyParams>();
+  params->SetArrays(p);
+  params->lhs_copied = p.lhs.column != 1 || p.lhs_type != LibraryType::kF32;
+  SkinnyProduct& product = params->product;
   product.m = p.m;
   product.n = p.n;
   product.k = p.k;
   product.bf16 = p.rhs_type == LibraryType::kBF16;
   product.rows_contiguous = p.rhs.column == 1;
-  product.lhs_row = plan->lhs_copied ? p.k : p.lhs.row;
+  product.lhs_row = params->lhs_copied ? p.k : p.lhs.row;
   product.rhs_stride = p.rhs.column == 1 ? p.rhs.row : p.rhs.column;
   product.result_row = p.n;
-  plan->function = SkinnyProductOf();
+  params->function = SkinnyProductOf();
   // A piece reads 256 KB at least, of whole rows if there are several parts.
   constexpr int64_t kBytes = int64_t{256} << 10;
   constexpr int64_t kPieces = 8;
@@ -192,23 +190,23 @@ ProductKernel MakeSkinnyProduct(const MatrixProduct& p) {
     const int64_t wanted = std::max(kBytes / std::max<int64_t>(bytes, 1) + 1, (total + pieces - 1) / pieces);
     return std::min(total, RoundUp(wanted, multiple));
   };
-  const int64_t depth = product.parts() == 0 ? p.k : size_of(p.k, p.n * plan->bytes[1], 2 * kPieces, kSkinnyDepth);
-  plan->terms = Pieces(p.k, depth);
-  const int64_t pieces = std::max<int64_t>(kPieces / plan->terms.count, 1);
-  plan->columns = Pieces(p.n, size_of(p.n, depth * plan->bytes[1], pieces, 64));
-  plan->cost = 0.03 * static_cast<double>(plan->columns.size) * static_cast<double>(depth * plan->bytes[1]);
+  const int64_t depth = product.parts() == 0 ? p.k : size_of(p.k, p.n * params->bytes[1], 2 * kPieces, kSkinnyDepth);
+  params->terms = Pieces(p.k, depth);
+  const int64_t pieces = std::max<int64_t>(kPieces / params->terms.count, 1);
+  params->columns = Pieces(p.n, size_of(p.n, depth * params->bytes[1], pieces, 64));
+  params->cost = 0.03 * static_cast<double>(params->columns.size) * static_cast<double>(depth * params->bytes[1]);
   ProductKernel result;
-  result.thread_scratch = plan->scratch_bytes();
-  if (plan->parts_size() > 0) {
+  result.thread_scratch = params->scratch_bytes();
+  if (params->parts_size() > 0) {
     // So many products keep all threads at work.
     constexpr int64_t kMaxSharedScratch = int64_t{64} << 20;
-    if (plan->parts_bytes() > p.max_shared_scratch) return result;
-    const int64_t at_once = std::min(kMaxSharedScratch, p.max_shared_scratch) / plan->parts_bytes();
-    plan->batches_at_once = std::clamp<int64_t>(at_once, 1, p.batches);
-    result.shared_scratch = plan->batches_at_once * plan->parts_bytes();
+    if (params->parts_bytes() > p.max_shared_scratch) return result;
+    const int64_t at_once = std::min(kMaxSharedScratch, p.max_shared_scratch) / params->parts_bytes();
+    params->batches_at_once = std::clamp<int64_t>(at_once, 1, p.batches);
+    result.shared_scratch = params->batches_at_once * params->parts_bytes();
   }
-  result.kernel = RunSkinny;
-  result.params = std::move(plan);
+  result.kernel = kKernel<RunSkinny>;
+  result.params = std::move(params);
   return result;
 }
 
@@ -228,15 +226,15 @@ ProductKernel MakeTileProduct(const MatrixProduct& p) {
   if (p.m < (p.rhs.column == 1 ? kMinRows : kMinRowsOfTransposed) || p.n < kMinColumns) return result;
   if (size > (p.m <= kMaxRowsOfLargeWeights ? kMaxLargeWeights : kMaxWeights)) return result;
   if (p.reused && p.batches == 1 && size > kMaxWeights) return result;
-  auto plan = std::make_unique<TilePlan>();
-  plan->function = TileProductOf();
-  if (plan->function == nullptr) return result;
-  plan->SetArrays(p);
-  plan->rows = Pieces(p.m, RowsOfPiece(p));
-  plan->columns = Pieces(p.n, ColumnsOfPiece(p));
-  TileProduct& product = plan->product;
-  product.m = plan->rows.size;
-  product.n = plan->columns.size;
+  auto params = std::make_unique<TileParams>();
+  params->function = TileProductOf();
+  if (params->function == nullptr) return result;
+  params->SetArrays(p);
+  params->rows = Pieces(p.m, RowsOfPiece(p));
+  params->columns = Pieces(p.n, ColumnsOfPiece(p));
+  TileProduct& product = params->product;
+  product.m = params->rows.size;
+  product.n = params->columns.size;
   product.k = p.k;
   product.lhs_row = p.lhs.row;
   product.lhs_column = p.lhs.column;
@@ -244,12 +242,12 @@ ProductKernel MakeTileProduct(const MatrixProduct& p) {
   product.rhs_column = p.rhs.column;
   product.result_row = p.n;
   TileProduct last = product;
-  last.n = plan->columns.last;
-  plan->scratch = std::max(product.scratch_size(), last.scratch_size()) * int64_t{sizeof(float)};
-  plan->cost = 8e-3 * static_cast<double>(product.m * product.n) * static_cast<double>(p.k);
-  result.thread_scratch = plan->scratch;
-  result.kernel = RunTiles;
-  result.params = std::move(plan);
+  last.n = params->columns.last;
+  params->scratch = std::max(product.scratch_size(), last.scratch_size()) * int64_t{sizeof(float)};
+  params->cost = 8e-3 * static_cast<double>(product.m * product.n) * static_cast<double>(p.k);
+  result.thread_scratch = params->scratch;
+  result.kernel = kKernel<RunTiles>;
+  result.params = std::move(params);
   return result;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/compiled/products/library_step.h"
+#include "interp/compiled/products/library_thunk.h"
 
 #include <algorithm>
 #include <atomic>
@@ -28,21 +28,20 @@ AlignedMemory AllocateAligned(int64_t bytes) {
   return AlignedMemory(static_cast<std::byte*>(std::aligned_alloc(64, size)));
 }
 
-struct PackPlan : ThunkParams {
+struct PackParams : ThunkParams {
   std::vector<PackedWeights::Part> parts;
   // Of the primitives' own parts, one after another: the part, and the number in it.
   std::vector<std::pair<uint32_t, int64_t>> items;
   int64_t scratch = 0;
 };
 
-bool PackItem(const PackPlan& p, int64_t item, const std::byte* from, std::byte* to, std::byte* scratch) {
+bool PackItem(const PackParams& p, int64_t item, const std::byte* from, std::byte* to, std::byte* scratch) {
   const auto [part, number] = p.items[static_cast<size_t>(item)];
   const PackedWeights::Part& at = p.parts[part];
   return at.primitive->PackWeights(number, from + at.from, to + at.to, scratch);
 }
 
-void RunPack(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const PackPlan*>(plan);
+void RunPack(const PackParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   std::atomic<bool> ok = true;
   const int64_t count = static_cast<int64_t>(p.items.size());
   const double bytes = static_cast<double>(p.parts.back().to + p.parts.back().packed);
@@ -65,37 +64,37 @@ bool PackedWeights::Fits(CompiledComputationBuilder& b, const std::vector<Part>&
 }
 
 View PackedWeights::Pack(CompiledComputationBuilder& b, const View& weights, std::vector<Part> parts) {
-  auto plan = std::make_unique<PackPlan>();
+  auto params = std::make_unique<PackParams>();
   std::string layout;
   int64_t bytes = 0;
   for (const Part& part : parts) {
     layout += part.primitive->weights_layout() + '@' + std::to_string(part.from) + ';';
-    plan->scratch = std::max(plan->scratch, part.primitive->scratch_bytes());
+    params->scratch = std::max(params->scratch, part.primitive->scratch_bytes());
     bytes = std::max(bytes, part.to + part.packed);
   }
   Key key(b.computation().id().value, weights.slot, weights.strides, weights.offset, weights.shape.record(),
           std::move(layout));
   if (const auto it = packed_.find(key); it != packed_.end()) return it->second;
-  plan->parts = std::move(parts);
-  for (uint32_t part = 0; part < plan->parts.size(); ++part) {
-    for (int64_t i = 0; i < plan->parts[part].primitive->weights_parts(); ++i) plan->items.emplace_back(part, i);
+  params->parts = std::move(parts);
+  for (uint32_t part = 0; part < params->parts.size(); ++part) {
+    for (int64_t i = 0; i < params->parts[part].primitive->weights_parts(); ++i) params->items.emplace_back(part, i);
   }
   const Shape shape = b.program_shapes().Array(ElementType::kU8, {bytes});
   View result;
   const std::byte* const constant = b.ConstantData(weights);
   const bool in_program = constant != nullptr && bytes <= b.program().options().limits.max_bytes - constant_bytes_;
   AlignedMemory memory = in_program ? AllocateAligned(bytes) : nullptr;
-  std::byte* const scratch = in_program ? ThreadScratch(plan->scratch) : nullptr;
+  std::byte* const scratch = in_program ? ThreadScratch(params->scratch) : nullptr;
   bool packed = memory != nullptr && scratch != nullptr;
-  for (size_t i = 0; packed && i < plan->items.size(); ++i) {
-    packed = PackItem(*plan, static_cast<int64_t>(i), constant, memory.get(), scratch);
+  for (size_t i = 0; packed && i < params->items.size(); ++i) {
+    packed = PackItem(*params, static_cast<int64_t>(i), constant, memory.get(), scratch);
   }
   if (packed) {
     result = b.Constant(shape, memory.get());
     b.Own(std::shared_ptr<void>(std::move(memory)));
     constant_bytes_ += bytes;
   } else {
-    result = b.EmitTo(RunPack, std::move(plan), {&weights, 1}, {&shape, 1})[0];
+    result = b.EmitTo(kKernel<RunPack>, std::move(params), {&weights, 1}, {&shape, 1})[0];
     b.LeaveLoops();
   }
   packed_.emplace(std::move(key), result);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps that run primitives of the library of products and convolutions. The work is divided into pieces that depend on
 // shapes alone, each a primitive for one thread, so that results are the same for any number of threads.
-#ifndef HLOKIT_INTERP_COMPILED_PRODUCTS_LIBRARY_STEP_H_
-#define HLOKIT_INTERP_COMPILED_PRODUCTS_LIBRARY_STEP_H_
+#ifndef HLOKIT_INTERP_COMPILED_PRODUCTS_LIBRARY_THUNK_H_
+#define HLOKIT_INTERP_COMPILED_PRODUCTS_LIBRARY_THUNK_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -83,11 +83,11 @@ std::byte* ThreadScratch(RunContext& context, int64_t bytes, std::string_view us
 int64_t MaxThreadScratch(CompiledComputationBuilder& builder);
 // Returns true if scratch memory of this size for each thread is within the limit of memory (Limits::max_bytes).
 bool HasThreadScratch(CompiledComputationBuilder& builder, int64_t bytes);
-// Returns the most scratch memory that the threads of a run may share in one step, a small part of the limit of memory.
+// Returns the most scratch memory that the threads of a run may share in a thunk, a small part of the limit of memory.
 int64_t MaxSharedScratch(CompiledComputationBuilder& builder);
 
 constexpr int64_t AlignedBytes(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 }  // namespace hlokit::interp::compiled
 
-#endif  // HLOKIT_INTERP_COMPILED_PRODUCTS_LIBRARY_STEP_H_
+#endif  // HLOKIT_INTERP_COMPILED_PRODUCTS_LIBRARY_THUNK_H_

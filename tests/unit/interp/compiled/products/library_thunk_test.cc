@@ -22,7 +22,7 @@
 namespace hlokit::interp::compiled {
 namespace {
 
-class LibraryStepTest : public testing::Test {
+class LibraryThunkTest : public testing::Test {
  protected:
   void SetUp() override {
     if (!ProductLibrary().ok()) GTEST_SKIP() << "a module of the engine is not built";
@@ -46,9 +46,8 @@ class LibraryStepTest : public testing::Test {
     std::optional<std::vector<Literal>> first;
     for (int threads : {1, 2, 3, 8}) {
       const auto kernels = std::make_shared<CompiledKernels>(ObservationRequest());
-      options.kernels = kernels;
       options.num_threads = threads;
-      const auto fast = Evaluator::Prepare(*module, options, &sink);
+      const auto fast = Evaluator::Prepare(*module, options, &sink, kernels);
       EXPECT_NE(fast, nullptr) << text;
       if (fast == nullptr || !expected) return {};
       for (int repeat = 0; repeat < 2; ++repeat) {
@@ -87,7 +86,7 @@ std::string Product(std::string_view type, std::string_view result, std::string_
                 lhs_contracted, "}, rhs_contracting_dims={", rhs_contracted, "}\n}\n");
 }
 
-TEST_F(LibraryStepTest, ProductsWithFewRowsReadWeightsAsTheyAre) {
+TEST_F(LibraryThunkTest, ProductsWithFewRowsReadWeightsAsTheyAre) {
   for (int rows : {1, 3, 4, 8, 16}) {
     for (std::string_view type : {"f32", "bf16"}) {
       const double tolerance = type == "f32" ? 1e-4 : 0.25;
@@ -100,14 +99,14 @@ TEST_F(LibraryStepTest, ProductsWithFewRowsReadWeightsAsTheyAre) {
   }
 }
 
-TEST_F(LibraryStepTest, AProductWithOneColumnIsOneWithOneRow) {
+TEST_F(LibraryThunkTest, AProductWithOneColumnIsOneWithOneRow) {
   const auto choices = Run(Product("f32", "f32", "1031,203", "203,1", "1031,1", 1, 0), 1e-4);
   EXPECT_EQ(Count(choices, KernelChoice::Kind::kProduct), 1);
   Run(Product("f32", "f32", "203,1031", "203,1", "1031,1", 0, 0), 1e-4);
 }
 
 // The element 1 + 2^-8 is 1 in bf16, and 1 + 2^-12 is 1 in f16, so that the results tell whether operands were rounded.
-TEST_F(LibraryStepTest, OperandsAreRoundedToTheTypeOfTheResult) {
+TEST_F(LibraryThunkTest, OperandsAreRoundedToTheTypeOfTheResult) {
   for (std::string_view operand : {"f32", "f16", "bf16"}) {
     for (std::string_view result : {"bf16", "f16", "f32"}) {
       for (std::string_view value : {"1.00390625", "1.000244140625", "131072"}) {
@@ -138,14 +137,14 @@ TEST_F(LibraryStepTest, OperandsAreRoundedToTheTypeOfTheResult) {
   }
 }
 
-TEST_F(LibraryStepTest, LargeProductsAreDividedIntoPieces) {
+TEST_F(LibraryThunkTest, LargeProductsAreDividedIntoPieces) {
   Run(Product("f32", "f32", "1000,1100", "1100,1060", "1000,1060", 1, 0), 1e-3);
   Run(Product("f32", "f32", "600,300", "1000,300", "600,1000", 1, 1), 1e-3);
   Run(Product("f32", "f32", "100,300", "300,1000", "100,1000", 1, 0), 1e-3);
   Run(Product("f32", "f32", "3000,70", "3000,300", "70,300", 0, 0), 1e-2);
 }
 
-TEST_F(LibraryStepTest, HeadsOfAttentionAreStrides) {
+TEST_F(LibraryThunkTest, HeadsOfAttentionAreStrides) {
   const auto choices = Run(R"(HloModule m
 ENTRY e {
   q = f32[3,40,6,32] parameter(0)
@@ -158,7 +157,7 @@ ENTRY e {
   EXPECT_EQ(Count(choices, KernelChoice::Kind::kProduct), 2);
 }
 
-TEST_F(LibraryStepTest, ProductsOfBytesAreExact) {
+TEST_F(LibraryThunkTest, ProductsOfBytesAreExact) {
   Run(Product("s8", "s32", "70,4099", "4099,90", "70,90", 1, 0), 0);
   Run(Product("s8", "s32", "300,1000", "64,1000", "300,64", 1, 1), 0);
   // Sums beyond 2^24, and of the least value.
@@ -175,7 +174,7 @@ ENTRY e {
       0);
 }
 
-TEST_F(LibraryStepTest, GradientsOfWeightsAreDividedByFeaturesOrImages) {
+TEST_F(LibraryThunkTest, GradientsOfWeightsAreDividedByFeaturesOrImages) {
   struct Case {
     int images, size, in, out, kernel, stride;
   };
@@ -201,7 +200,7 @@ TEST_F(LibraryStepTest, GradientsOfWeightsAreDividedByFeaturesOrImages) {
   }
 }
 
-TEST_F(LibraryStepTest, ConvolutionsWithoutAWindowAreProductsOfPositions) {
+TEST_F(LibraryThunkTest, ConvolutionsWithoutAWindowAreProductsOfPositions) {
   for (std::string_view type : {"f32", "bf16"}) {
     for (std::string_view weights : {"[1,1,128,160]", "[160,128,1,1]"}) {
       for (int images : {1, 3}) {
@@ -217,7 +216,7 @@ TEST_F(LibraryStepTest, ConvolutionsWithoutAWindowAreProductsOfPositions) {
   }
 }
 
-TEST_F(LibraryStepTest, FewPositionsAndSingleImagesAreDividedByFeatures) {
+TEST_F(LibraryThunkTest, FewPositionsAndSingleImagesAreDividedByFeatures) {
   struct Case {
     int images, size, in, out;
   };
@@ -236,7 +235,7 @@ TEST_F(LibraryStepTest, FewPositionsAndSingleImagesAreDividedByFeatures) {
   }
 }
 
-TEST_F(LibraryStepTest, AReversedKernelIsPackedInReverse) {
+TEST_F(LibraryThunkTest, AReversedKernelIsPackedInReverse) {
   for (std::string_view size : {"3x3", "3x2"}) {
     const auto choices = Run(StrCat(R"(HloModule m
 ENTRY e {
@@ -254,7 +253,7 @@ ENTRY e {
   }
 }
 
-TEST_F(LibraryStepTest, ImagesKeepFeaturesMinorBetweenConvolutions) {
+TEST_F(LibraryThunkTest, ImagesKeepFeaturesMinorBetweenConvolutions) {
   const auto choices = Run(R"(HloModule m
 ENTRY e {
   x = f32[2,16,12,12] parameter(0)
@@ -268,7 +267,7 @@ ENTRY e {
   EXPECT_EQ(Count(choices, KernelChoice::Kind::kConvolution), 2);
 }
 
-TEST_F(LibraryStepTest, ConvolutionsOfBf16) {
+TEST_F(LibraryThunkTest, ConvolutionsOfBf16) {
   const auto choices = Run(R"(HloModule m
 ENTRY e {
   x = bf16[2,32,14,14] parameter(0)
@@ -309,7 +308,7 @@ std::string Loop(int trips, bool nested) {
                 "_body\n  ROOT r = f32[40,96] get-tuple-element(l), index=1\n}\n");
 }
 
-TEST_F(LibraryStepTest, PackedWeightsLeaveLoops) {
+TEST_F(LibraryThunkTest, PackedWeightsLeaveLoops) {
   for (bool nested : {false, true}) {
     for (int trips : {0, 1, 4}) {
       const auto choices = Run(Loop(trips, nested), 1e-3);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The step of a loop over elements or over rows (LoopForm::kLoop, kRows, and kColumns without reductions): calls of the
-// generated function for parts of the arrays.
-#ifndef HLOKIT_INTERP_COMPILED_LOOPS_LOOP_PLAN_H_
-#define HLOKIT_INTERP_COMPILED_LOOPS_LOOP_PLAN_H_
+// The thunk of a loop over elements or over rows (LoopForm::kLoop, kRows, and kColumns without reductions): calls of
+// the generated function for parts of the arrays.
+#ifndef HLOKIT_INTERP_COMPILED_LOOPS_LOOP_PARAMS_H_
+#define HLOKIT_INTERP_COMPILED_LOOPS_LOOP_PARAMS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace hlokit::interp::compiled {
 
 constexpr int64_t kMaxElementBytes = 8;
 
-struct LoopPlan : ThunkParams {
+struct LoopParams : ThunkParams {
   // Columns that a call computes, in one of the arrays that each in-place input has.
   struct Piece {
     int64_t begin = 0;
@@ -56,7 +56,7 @@ struct LoopPlan : ThunkParams {
   std::shared_ptr<const LoadedCode> code;
   std::vector<ElementOp> functions;
   std::vector<const void*> function_pointers;
-  // Operands of the step: arrays of plain inputs, then those of in-place inputs. Arrays: operands, then outputs.
+  // Operands of the thunk: arrays of plain inputs, then those of in-place inputs. Arrays: operands, then outputs.
   size_t plain = 0;
   size_t inputs = 0;  // of the function: plain ones, then those in place
   size_t operands = 0;
@@ -88,17 +88,17 @@ struct LoopPlan : ThunkParams {
 };
 
 // Lays a loop over elements out: `dims` in the order of memory, `views` of its plain inputs, of which those are
-// replaced by copies that the function cannot read. Returns the operands of the step.
+// replaced by copies that the function cannot read. Returns the operands of the thunk.
 std::vector<View> LayOutElements(CompiledComputationBuilder& builder, absl::Span<const int64_t> dims,
                                  absl::Span<const InplaceInput> inplace, size_t results, std::vector<View>* views,
-                                 LoopPlan* plan);
+                                 LoopParams* params);
 // Returns true if a loop of these dimensions is not divided into too many boxes.
 bool HasFewBoxes(absl::Span<const int64_t> dims, absl::Span<const InplaceInput> inplace);
 
-void RunLoop(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context);
+void RunLoop(const LoopParams& params, const std::byte* const* in, std::byte* const* out, RunContext& context);
 // Runs an ElementOp on vectors in memory; LoopArguments::call.
 void CallElementOp(const void* function, void* result, const void* a, const void* b, const void* c, int64_t n);
 
 }  // namespace hlokit::interp::compiled
 
-#endif  // HLOKIT_INTERP_COMPILED_LOOPS_LOOP_PLAN_H_
+#endif  // HLOKIT_INTERP_COMPILED_LOOPS_LOOP_PARAMS_H_

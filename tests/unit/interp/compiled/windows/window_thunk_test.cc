@@ -59,7 +59,7 @@ void RunTypes(std::string_view body, int windows) {
   }
 }
 
-TEST(WindowStepTest, AveragePoolingIsOneStepWithItsFactor) {
+TEST(WindowThunkTest, AveragePoolingIsOneThunkWithItsFactor) {
   RunTypes(R"(
   x = TYPE[3,20,26,40] parameter(0)
   s = TYPE[3,10,13,40] reduce-window(x, zero), window={size=1x2x2x1 stride=1x2x2x1}, to_apply=sum
@@ -76,7 +76,7 @@ TEST(WindowStepTest, AveragePoolingIsOneStepWithItsFactor) {
            2);
 }
 
-TEST(WindowStepTest, TheGradientOfAveragePoolingIsOneStep) {
+TEST(WindowThunkTest, TheGradientOfAveragePoolingIsOneThunk) {
   RunTypes(R"(
   g = TYPE[3,10,13,40] parameter(0)
   p = TYPE[3,10,13,40] broadcast(part), dimensions={}
@@ -95,7 +95,7 @@ TEST(WindowStepTest, TheGradientOfAveragePoolingIsOneStep) {
            3);
 }
 
-TEST(WindowStepTest, OperandsMayBeDilated) {
+TEST(WindowThunkTest, OperandsMayBeDilated) {
   RunTypes(R"(
   x = TYPE[2,9,11,40] parameter(0)
   a = TYPE[2,18,20,40] reduce-window(x, part), window={size=1x3x4x1 pad=0_0x2_1x1_1x0_0 lhs_dilate=1x2x2x1}, to_apply=sum
@@ -108,7 +108,7 @@ TEST(WindowStepTest, OperandsMayBeDilated) {
            4);
 }
 
-TEST(WindowStepTest, MaximumPoolingAndItsGradient) {
+TEST(WindowThunkTest, MaximumPoolingAndItsGradient) {
   RunTypes(R"(
   x = TYPE[3,20,26,40] parameter(0)
   g = TYPE[3,10,13,40] parameter(1)
@@ -132,7 +132,7 @@ TEST(WindowStepTest, MaximumPoolingAndItsGradient) {
   }
 }
 
-TEST(WindowStepTest, StridesOfThreeAndMoreWithTheLineMinor) {
+TEST(WindowThunkTest, StridesOfThreeAndMoreWithTheLineMinor) {
   for (const int stride : {3, 4, 5}) {
     for (const int width : {31, 64}) {
       std::string body = R"(
@@ -152,7 +152,7 @@ TEST(WindowStepTest, StridesOfThreeAndMoreWithTheLineMinor) {
 }
 
 // Each eleventh element is NaN, and an infinity here and there.
-TEST(WindowStepTest, NansInLinesThatAreMinor) {
+TEST(WindowThunkTest, NansInLinesThatAreMinor) {
   RunTypes(R"(
   n = s32[2,3,17,31] iota(), iota_dimension=3
   l = s32[2,3,17,31] iota(), iota_dimension=2
@@ -182,7 +182,7 @@ TEST(WindowStepTest, NansInLinesThatAreMinor) {
            3);
 }
 
-TEST(WindowStepTest, TwoOuterDimensionsMayBeDilated) {
+TEST(WindowThunkTest, TwoOuterDimensionsMayBeDilated) {
   RunTypes(R"(
   x = TYPE[2,5,6,7,16] parameter(0)
   a = TYPE[2,9,11,6,16] reduce-window(x, part), window={size=1x3x3x2x1 pad=0_0x1_1x1_1x0_0x0_0 lhs_dilate=1x2x2x1x1}, to_apply=sum
@@ -195,7 +195,7 @@ TEST(WindowStepTest, TwoOuterDimensionsMayBeDilated) {
            4);
 }
 
-TEST(WindowStepTest, WindowsOfThreeDimensions) {
+TEST(WindowThunkTest, WindowsOfThreeDimensions) {
   RunTypes(R"(
   x = TYPE[2,8,10,12,16] parameter(0)
   g = TYPE[2,4,5,6,16] parameter(1)
@@ -210,7 +210,7 @@ TEST(WindowStepTest, WindowsOfThreeDimensions) {
            4);
 }
 
-TEST(WindowStepTest, AFactorWithOtherUsersStaysByItself) {
+TEST(WindowThunkTest, AFactorWithOtherUsersStaysByItself) {
   RunTypes(R"(
   x = TYPE[3,20,26,40] parameter(0)
   p = TYPE[3,20,26,40] broadcast(part), dimensions={}
@@ -254,14 +254,14 @@ ENTRY e {
   EXPECT_TRUE(std::any_of(run.choices.begin(), run.choices.end(), is_window));
 }
 
-TEST(WindowStepTest, LinesThatAreAloneInAWindowKeepTheirNan) {
+TEST(WindowThunkTest, LinesThatAreAloneInAWindowKeepTheirNan) {
   for (const std::string_view reducer : {"maximum", "minimum"}) {
     RunPoolingWithNan(3, 8, 32, 2, reducer);
     RunPoolingWithNan(3, 64, 1024, 8, reducer);  // several pieces
   }
 }
 
-TEST(WindowStepTest, DilationsThatExceedTheOperandInManyDimensions) {
+TEST(WindowThunkTest, DilationsThatExceedTheOperandInManyDimensions) {
   RunBoth(R"(HloModule m
 max {
   a = f32[] parameter(0)

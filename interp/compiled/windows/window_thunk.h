@@ -3,8 +3,8 @@
 // on either side, and a pad of zeros before, as in average pooling and its gradient:
 //
 //   scale(reduce-window(pad(scale(x), 0), 0)), scale(x) = x * s or x / s with a scalar s
-#ifndef HLOKIT_INTERP_COMPILED_WINDOWS_WINDOW_STEP_H_
-#define HLOKIT_INTERP_COMPILED_WINDOWS_WINDOW_STEP_H_
+#ifndef HLOKIT_INTERP_COMPILED_WINDOWS_WINDOW_THUNK_H_
+#define HLOKIT_INTERP_COMPILED_WINDOWS_WINDOW_THUNK_H_
 
 #include <functional>
 #include <vector>
@@ -17,7 +17,7 @@ namespace hlokit::interp::compiled {
 
 // Prepares the instruction of the builder. `min_elements`: GroupOptions::min_window_elements.
 PrepareResult PreparePool(CompiledComputationBuilder& builder, int64_t min_elements);
-PrepareResult PrepareSelectAndScatterStep(CompiledComputationBuilder& builder, int64_t min_elements);
+PrepareResult PrepareSelectAndScatterThunk(CompiledComputationBuilder& builder, int64_t min_elements);
 
 // Adds groups of a reduce-window with what surrounds it, in place of groups of these instructions alone.
 void AddPoolGroups(Computation computation, const std::function<bool(Instruction)>& may_join,
@@ -29,4 +29,4 @@ PrepareResult PreparePoolGroup(CompiledComputationBuilder& builder, const Instru
 
 }  // namespace hlokit::interp::compiled
 
-#endif  // HLOKIT_INTERP_COMPILED_WINDOWS_WINDOW_STEP_H_
+#endif  // HLOKIT_INTERP_COMPILED_WINDOWS_WINDOW_THUNK_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/compiled/loops/reduce_step.h"
+#include "interp/compiled/loops/reduce_thunk.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "interp/compiled/loops/loop_plan.h"
-#include "interp/compiled/products/library_step.h"
+#include "interp/compiled/loops/loop_params.h"
+#include "interp/compiled/products/library_thunk.h"
 #include "interp/compiled/programs/loop_layout.h"
 #include "interp/compiled/programs/pieces.h"
 #include "interp/exact/builder/program_builder.h"
@@ -114,7 +114,7 @@ bool IsReductionForLoop(Shape shape, const std::vector<int64_t>& reduced) {
   return elements >= kMinRow;
 }
 
-struct ReduceStep::Plan : ThunkParams {
+struct ReduceThunkBuilder::Params : ThunkParams {
   struct Dimension {
     int64_t size = 1;
     std::vector<int64_t> strides;  // of each array, in elements
@@ -160,10 +160,11 @@ struct ReduceStep::Plan : ThunkParams {
   void RunRows(const std::byte* const* in, std::byte* const* out, RunContext& context) const;
 };
 
-ReduceStep::ReduceStep(CompiledComputationBuilder& builder, const Dims& dims, const std::vector<bool>& reduced,
-                       std::vector<View> views, size_t element_results)
-    : b_(builder), views_(std::move(views)), plan_(std::make_unique<Plan>()) {
-  Plan& p = *plan_;
+ReduceThunkBuilder::ReduceThunkBuilder(CompiledComputationBuilder& builder, const Dims& dims,
+                                       const std::vector<bool>& reduced, std::vector<View> views,
+                                       size_t element_results)
+    : b_(builder), views_(std::move(views)), params_(std::make_unique<Params>()) {
+  Params& p = *params_;
   p.inputs = views_.size();
   p.element_results = element_results;
   // One array more: the results, which tells kept dimensions from reduced ones.
@@ -195,7 +196,7 @@ ReduceStep::ReduceStep(CompiledComputationBuilder& builder, const Dims& dims, co
   p.along_rows = nest.inner_strides()[arrays] == 0;
   p.kept_count = ElementCount(kept_dims);
   for (int d = 0; d + 1 < nest.rank(); ++d) {
-    Plan::Dimension dimension;
+    Params::Dimension dimension;
     dimension.size = nest.size(d);
     dimension.strides.assign(nest.strides(d), nest.strides(d) + arrays);
     dimension.kept_stride = nest.stride(d, arrays);
@@ -204,47 +205,48 @@ ReduceStep::ReduceStep(CompiledComputationBuilder& builder, const Dims& dims, co
   for (const View& view : views_) p.bytes.push_back(BytesOf(view.type()));
   p.chunk = std::min(p.inner, p.along_rows ? kMaxRow : kMaxColumns);
   if (p.along_rows) return;
-  const int64_t elements = Plan::Count(p.reduced) * p.chunk;
-  const int64_t others = Plan::Count(p.kept) * ((p.inner + p.chunk - 1) / p.chunk);
+  const int64_t elements = Params::Count(p.reduced) * p.chunk;
+  const int64_t others = Params::Count(p.kept) * ((p.inner + p.chunk - 1) / p.chunk);
   if (others < kMaxPieces) p.pieces = std::clamp<int64_t>(elements / kPieceElements, 1, kMaxPieces / others);
-  p.pieces = std::min(p.pieces, Plan::Count(p.reduced));
+  p.pieces = std::min(p.pieces, Params::Count(p.reduced));
 }
 
-ReduceStep::~ReduceStep() = default;
+ReduceThunkBuilder::~ReduceThunkBuilder() = default;
 
-LoopBuilder::Repeats ReduceStep::RepeatsOf(size_t input) const {
+LoopBuilder::Repeats ReduceThunkBuilder::RepeatsOf(size_t input) const {
   // A call goes along the last of the reduced dimensions.
-  const bool column_value = !plan_->along_rows && (plan_->reduced.empty() || plan_->reduced.back().strides[input] == 0);
-  return {plan_->inner_stride[input] == 0, column_value};
+  const bool column_value =
+      !params_->along_rows && (params_->reduced.empty() || params_->reduced.back().strides[input] == 0);
+  return {params_->inner_stride[input] == 0, column_value};
 }
-bool ReduceStep::along_rows() const { return plan_->along_rows; }
+bool ReduceThunkBuilder::along_rows() const { return params_->along_rows; }
 
-void ReduceStep::AddReduction(LoopBuilder& loop, LoopOp combiner, uint16_t element) {
-  const uint16_t node = loop.AddReduction(combiner, element, plan_->along_rows);
+void ReduceThunkBuilder::AddReduction(LoopBuilder& loop, LoopOp combiner, uint16_t element) {
+  const uint16_t node = loop.AddReduction(combiner, element, params_->along_rows);
   const ElementType type = loop.program().nodes[node].type;
-  plan_->types.push_back(type);
-  plan_->folds.push_back(ReductionKernelsOf(Recognized(combiner), type));
-  if (plan_->along_rows) loop.program().outputs.push_back(node);
+  params_->types.push_back(type);
+  params_->folds.push_back(ReductionKernelsOf(Recognized(combiner), type));
+  if (params_->along_rows) loop.program().outputs.push_back(node);
 }
 
-absl::StatusOr<ViewList> ReduceStep::Emit(LoopBuilder& loop, const std::vector<View>& more, std::vector<Shape> results,
-                                          std::unique_ptr<ReduceFinish> finish, ProgramCode* code,
-                                          LoopProgram* compiled) {
-  Plan& p = *plan_;
+absl::StatusOr<ViewList> ReduceThunkBuilder::Emit(LoopBuilder& loop, const std::vector<View>& more,
+                                                  std::vector<Shape> results, std::unique_ptr<ReduceFinish> finish,
+                                                  ProgramCode* code, LoopProgram* compiled) {
+  Params& p = *params_;
   LoopProgram& program = loop.program();
   program.form = p.along_rows ? LoopForm::kRows : LoopForm::kColumns;
   for (size_t o = 0; o < p.element_results; ++o) p.bytes.push_back(BytesOf(results[o].element_type()));
   const int64_t accumulators = static_cast<int64_t>(p.types.size()) * kAccumulatorBytes;
-  const int64_t partial = p.along_rows ? Plan::Count(p.reduced) * ((p.inner + p.chunk - 1) / p.chunk) * p.kept_count
+  const int64_t partial = p.along_rows ? Params::Count(p.reduced) * ((p.inner + p.chunk - 1) / p.chunk) * p.kept_count
                                        : p.pieces * p.kept_count;
   if (accumulators * p.chunk > MaxThreadScratch(b_) ||
       partial > b_.program().options().limits.max_bytes / accumulators / 4) {
     return absl::ResourceExhaustedError("memory");
   }
-  const auto receive = [plan = plan_.get()](std::shared_ptr<const LoadedCode> loaded) {
-    plan->code = std::move(loaded);
-    return plan->code->saved_values() == 0 ? absl::OkStatus()
-                                           : absl::UnimplementedError("a reduction in several passes");
+  const auto receive = [params = params_.get()](std::shared_ptr<const LoadedCode> loaded) {
+    params->code = std::move(loaded);
+    return params->code->saved_values() == 0 ? absl::OkStatus()
+                                             : absl::UnimplementedError("a reduction in several passes");
   };
   if (absl::Status status = code->Request(program, p.chunk, receive); !status.ok()) return status;
   *compiled = program;
@@ -257,11 +259,12 @@ absl::StatusOr<ViewList> ReduceStep::Emit(LoopBuilder& loop, const std::vector<V
   }
   std::vector<View> operands = views_;
   operands.insert(operands.end(), more.begin(), more.end());
-  return b_.EmitTo(Run, std::move(plan_), operands, results);
+  return b_.EmitTo(Run, std::move(params_), operands, results);
 }
 
-void ReduceStep::Run(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const Plan*>(plan);
+void ReduceThunkBuilder::Run(const ThunkParams* params, const std::byte* const* in, std::byte* const* out,
+                             RunContext& context) {
+  const auto& p = *static_cast<const Params*>(params);
   if (p.along_rows) {
     p.RunRows(in, out, context);
   } else {
@@ -269,7 +272,8 @@ void ReduceStep::Run(const ThunkParams* plan, const std::byte* const* in, std::b
   }
 }
 
-void ReduceStep::Plan::RunColumns(const std::byte* const* in, std::byte* const* out, RunContext& context) const {
+void ReduceThunkBuilder::Params::RunColumns(const std::byte* const* in, std::byte* const* out,
+                                            RunContext& context) const {
   const int64_t chunks = (inner + chunk - 1) / chunk;
   const int64_t blocks = Count(kept) * chunks;
   const int64_t count = Count(reduced);
@@ -355,7 +359,7 @@ void ReduceStep::Plan::RunColumns(const std::byte* const* in, std::byte* const* 
                       });
 }
 
-void ReduceStep::Plan::RunRows(const std::byte* const* in, std::byte* const* out, RunContext& context) const {
+void ReduceThunkBuilder::Params::RunRows(const std::byte* const* in, std::byte* const* out, RunContext& context) const {
   const int64_t chunks = (inner + chunk - 1) / chunk;
   const int64_t lines = Count(reduced);
   const int64_t parts = lines * chunks;  // of each result

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/compiled/loops/loop_step.h"
+#include "interp/compiled/loops/loop_thunk.h"
 
 #include <algorithm>
 #include <functional>
@@ -10,10 +10,10 @@
 #include "absl/container/flat_hash_set.h"
 #include "interp/compiled/loops/inplace_input.h"
 #include "interp/compiled/loops/loop_builder.h"
-#include "interp/compiled/loops/loop_plan.h"
-#include "interp/compiled/loops/norm_step.h"
-#include "interp/compiled/loops/reduce_step.h"
-#include "interp/compiled/products/library_step.h"
+#include "interp/compiled/loops/loop_params.h"
+#include "interp/compiled/loops/norm_thunk.h"
+#include "interp/compiled/loops/reduce_thunk.h"
+#include "interp/compiled/products/library_thunk.h"
 #include "interp/compiled/programs/loop_layout.h"
 #include "interp/exact/builder/kernels.h"
 #include "interp/exact/builder/program_builder.h"
@@ -31,7 +31,7 @@ struct GroupArrays {
   Shape loop_shape;
   std::vector<Instruction> operands;  // from outside, without initial values of reductions of `reduces`
   std::vector<View> views;            // of operands, then coefficients of norms, in the dimensions of the loop
-  std::vector<std::pair<Instruction, NormStep>> norms;
+  std::vector<std::pair<Instruction, NormThunk>> norms;
   // Members that the loop reads where their elements come from.
   std::vector<std::pair<Instruction, InplaceInput>> inplace;
   std::vector<Instruction> reduces;  // members that reduce InstructionGroup::reduced
@@ -65,8 +65,7 @@ void FindResults(const InstructionGroup& group, const absl::flat_hash_set<uint32
     }
     if (!Leaves(member, members)) continue;
     Instruction source = member;
-    while ((source.opcode() == Opcode::kReshape || source.opcode() == Opcode::kCopy ||
-            source.opcode() == Opcode::kGetTupleElement) &&
+    while ((HasTrait(source.opcode(), kReinterprets) || HasTrait(source.opcode(), kForwards)) &&
            members.contains(source.operand(0).id().value)) {
       source = source.operand(0);
     }
@@ -132,7 +131,7 @@ InstructionGroup WithoutRows(InstructionGroup group) {
   return group;
 }
 
-// Finds the arrays of a group, with the steps of norms. Returns an error if the code of one of those cannot be
+// Finds the arrays of a group, with the thunks of norms. Returns an error if the code of one of those cannot be
 // had.
 absl::Status FindArrays(CompiledComputationBuilder& b, const InstructionGroup& group,
                         const absl::flat_hash_set<uint32_t>& members, ProgramCode* code, GroupArrays* arrays) {
@@ -144,15 +143,13 @@ absl::Status FindArrays(CompiledComputationBuilder& b, const InstructionGroup& g
     const bool is_norm = IsLoopNorm(member);
     const bool is_reduce = member.opcode() == Opcode::kReduce && !has_rows;
     if (is_norm) {
-      absl::StatusOr<NormStep> step = PrepareNorm(b, member, code);
-      if (!step.ok()) return step.status();
-      arrays->norms.emplace_back(member, *std::move(step));
+      absl::StatusOr<NormThunk> thunk = PrepareNorm(b, member, code);
+      if (!thunk.ok()) return thunk.status();
+      arrays->norms.emplace_back(member, *std::move(thunk));
     }
     for (int64_t k = 0; k < member.operand_count(); ++k) {
       const Instruction operand = member.operand(k);
-      if ((is_reduce && k > 0) || (is_norm && k != 0 && !(k == 4 && member.opcode() == Opcode::kBatchNormGrad))) {
-        continue;
-      }
+      if ((is_reduce && k > 0) || (is_norm && k != 0 && k != NormFormOf(member.opcode())->gradient)) continue;
       if (members.contains(operand.id().value) || !seen.insert(operand.id().value).second) continue;
       b.set_instruction(member);
       arrays->operands.push_back(operand);
@@ -161,8 +158,8 @@ absl::Status FindArrays(CompiledComputationBuilder& b, const InstructionGroup& g
       arrays->views.push_back(row_value ? view : InDims(b, view, loop_shape));
     }
   }
-  for (const auto& [norm, step] : arrays->norms) {
-    for (const View& values : step.coefficients) {
+  for (const auto& [norm, thunk] : arrays->norms) {
+    for (const View& values : thunk.coefficients) {
       arrays->views.push_back(AlongDimension(b, values, loop_shape, norm.int_attr(Attr::kFeatureIndex), 1));
     }
   }
@@ -245,9 +242,9 @@ void WriteMembers(const InstructionGroup& group, const absl::flat_hash_set<uint3
     ++view;
   }
   std::vector<std::vector<uint16_t>> coefficients;
-  for (const auto& [norm, step] : arrays.norms) {
+  for (const auto& [norm, thunk] : arrays.norms) {
     coefficients.emplace_back();
-    for (const View& coefficient : step.coefficients) {
+    for (const View& coefficient : thunk.coefficients) {
       coefficients.back().push_back(loop->AddInput(coefficient.type(), repeats(view)));
       ++view;
     }
@@ -275,7 +272,7 @@ void SetGroupResults(CompiledComputationBuilder& b, const GroupArrays& arrays, c
     view.shape = shape;
     return view;
   };
-  for (const auto& [norm, step] : arrays.norms) {
+  for (const auto& [norm, thunk] : arrays.norms) {
     if (!norm.shape().IsTuple()) continue;
     b.program().CountLeaves(norm.shape());  // of three leaves
     b.set_instruction(norm);
@@ -283,7 +280,7 @@ void SetGroupResults(CompiledComputationBuilder& b, const GroupArrays& arrays, c
                                  [&](const auto& result) { return result.first == norm; });
     // Elements that are not read are not stored.
     const View elements = at != arrays.results.end() ? view_of(norm, at->second) : b.Zeros(ValueShape(norm));
-    const View views[] = {elements, step.results[0], step.results[1]};
+    const View views[] = {elements, thunk.results[0], thunk.results[1]};
     b.SetResults(views);
   }
   for (const auto& [member, at] : arrays.results) {
@@ -293,13 +290,13 @@ void SetGroupResults(CompiledComputationBuilder& b, const GroupArrays& arrays, c
   }
 }
 
-// Plans a loop over rows, with reductions of them. Returns the operands of the step.
+// Plans a loop over rows, with reductions of them. Returns the operands of the thunk.
 std::vector<View> LayOutRows(CompiledComputationBuilder& b, const InstructionGroup& group,
                              const std::vector<InplaceInput>& inplace, const std::vector<Instruction>& stored,
-                             std::vector<View>* views, LoopPlan* plan) {
-  plan->plain = views->size();
-  plan->inputs = plan->plain + inplace.size();
-  plan->outputs = stored.size();
+                             std::vector<View>* views, LoopParams* params) {
+  params->plain = views->size();
+  params->inputs = params->plain + inplace.size();
+  params->outputs = stored.size();
   const size_t rank = static_cast<size_t>(group.row_rank);
   const absl::Span<const int64_t> rows = group.shape.dims().subspan(0, rank);
   const absl::Span<const int64_t> row = group.shape.dims().subspan(rank);
@@ -307,7 +304,7 @@ std::vector<View> LayOutRows(CompiledComputationBuilder& b, const InstructionGro
   for (View& view : *views) {
     Dims strides = StridesOf(view);
     if (view.shape.rank() == static_cast<int64_t>(rank) && view.dims() == rows) {
-      plan->inner_stride.push_back(0);
+      params->inner_stride.push_back(0);
     } else {
       int64_t inner = StrideInRow(row, absl::MakeConstSpan(strides).subspan(rank));
       if (inner < 0) {
@@ -321,7 +318,7 @@ std::vector<View> LayOutRows(CompiledComputationBuilder& b, const InstructionGro
         strides = DenseStrides(view.dims());
         inner = 1;
       }
-      plan->inner_stride.push_back(inner);
+      params->inner_stride.push_back(inner);
     }
     row_strides.emplace_back(strides.begin(), strides.begin() + static_cast<int64_t>(rank));
   }
@@ -329,7 +326,7 @@ std::vector<View> LayOutRows(CompiledComputationBuilder& b, const InstructionGro
   std::vector<int64_t> parts;
   const auto add = [&](const View& view, const Dims& strides, int64_t inner) {
     operands.push_back(view);
-    plan->inner_stride.push_back(inner);
+    params->inner_stride.push_back(inner);
     row_strides.emplace_back(strides.begin(), strides.begin() + static_cast<int64_t>(rank));
     return operands.size() - 1;
   };
@@ -337,19 +334,19 @@ std::vector<View> LayOutRows(CompiledComputationBuilder& b, const InstructionGro
     parts.push_back(static_cast<int64_t>(add(inplace[i].parts[0].view, inplace[i].parts[0].strides, 1)));
     for (const InplaceInput::Index& index : inplace[i].indices) {
       const size_t operand = add(index.view, index.strides, 0);
-      plan->indices.push_back(
-          {plan->plain + i, operand, index.view.type(), index.limit, index.stride * BytesOf(inplace[i].type)});
+      params->indices.push_back(
+          {params->plain + i, operand, index.view.type(), index.limit, index.stride * BytesOf(inplace[i].type)});
     }
   }
-  plan->operands = operands.size();
-  for (const View& view : operands) plan->bytes.push_back(BytesOf(view.type()));
+  params->operands = operands.size();
+  for (const View& view : operands) params->bytes.push_back(BytesOf(view.type()));
   for (Instruction output : stored) {
     const Dims strides = DenseStrides(output.shape().dims());
-    plan->inner_stride.push_back(output.shape().rank() == static_cast<int64_t>(rank) ? 0 : 1);
+    params->inner_stride.push_back(output.shape().rank() == static_cast<int64_t>(rank) ? 0 : 1);
     row_strides.emplace_back(strides.begin(), strides.begin() + static_cast<int64_t>(rank));
   }
-  plan->columns = ElementCount(row);
-  plan->SetRows(LoopNest(rows, row_strides), std::move(parts));
+  params->columns = ElementCount(row);
+  params->SetRows(LoopNest(rows, row_strides), std::move(parts));
   return operands;
 }
 
@@ -384,10 +381,10 @@ PrepareResult PrepareReduceLoop(CompiledComputationBuilder& b, const Instruction
   for (size_t d : order) reduced_in_order.push_back(reduced[d]);
   for (View& view : arrays.views) view = InMemoryOrder(b, view, order);
   const Dims dims = Permuted(arrays.loop_shape.dims(), order);
-  ReduceStep step(b, dims, reduced_in_order, arrays.views, arrays.stored.size());
+  ReduceThunkBuilder thunk(b, dims, reduced_in_order, arrays.views, arrays.stored.size());
   LoopBuilder loop;
   WriteMembers(
-      group, members, arrays, [&](size_t view) { return step.RepeatsOf(view); }, &loop);
+      group, members, arrays, [&](size_t view) { return thunk.RepeatsOf(view); }, &loop);
   std::vector<Shape> shapes;
   for (Instruction member : arrays.stored) {
     loop.AddOutput(member, /*by_element=*/true);
@@ -401,14 +398,14 @@ PrepareResult PrepareReduceLoop(CompiledComputationBuilder& b, const Instruction
     std::vector<int64_t> ignored;
     combiners.push_back(*ReduceCombiner(reduce, &ignored));
     types.push_back(reduce.shape().element_type());
-    step.AddReduction(loop, combiners.back(), loop.ValueOf(reduce.operand(0)));
+    thunk.AddReduction(loop, combiners.back(), loop.ValueOf(reduce.operand(0)));
     initial.push_back(b.leaves(reduce.operand(1))[0]);
     shapes.push_back(b.program_shapes().Array(types.back(), Permuted(reduce.shape().dims(), kept)));
   }
   b.set_instruction(group.members.back());
   LoopProgram program;
   const absl::StatusOr<ViewList> made =
-      step.Emit(loop, initial, shapes, FinishOfReduces(combiners, types), code, &program);
+      thunk.Emit(loop, initial, shapes, FinishOfReduces(combiners, types), code, &program);
   if (!made.ok()) return PrepareResult::Unsupported(made.status());
   compiled->push_back(std::move(program));
   SetGroupResults(b, arrays, order, *made);
@@ -454,8 +451,8 @@ PrepareResult PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup&
   if (absl::Status status = FindArrays(b, group, members, code, &arrays); !status.ok()) {
     return PrepareResult::Unsupported(status);
   }
-  for (const auto& [norm, step] : arrays.norms) {
-    if (!step.program.nodes.empty()) compiled->push_back(step.program);
+  for (const auto& [norm, thunk] : arrays.norms) {
+    if (!thunk.program.nodes.empty()) compiled->push_back(thunk.program);
   }
   if (!group.reduced.empty()) return PrepareReduceLoop(b, group, members, std::move(arrays), code, compiled);
   if (arrays.stored.empty()) {
@@ -466,64 +463,64 @@ PrepareResult PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup&
   const MemoryOrder order = OrderOf(b, group, arrays);
   FindInplaceInputs(b, group, order, min_run, &members, &arrays, materialized);
   const Dims dims = Permuted(arrays.loop_shape.dims(), order);
-  auto plan = std::make_unique<LoopPlan>();
+  auto params = std::make_unique<LoopParams>();
   std::vector<View>& views = arrays.views;
   std::vector<View> operands;
   std::vector<InplaceInput> inplace;
   for (const auto& [member, input] : arrays.inplace) inplace.push_back(input);
   if (has_rows) {
-    operands = LayOutRows(b, group, inplace, arrays.stored, &views, plan.get());
+    operands = LayOutRows(b, group, inplace, arrays.stored, &views, params.get());
   } else {
     for (View& view : views) view = InMemoryOrder(b, view, order);
-    operands = LayOutElements(b, dims, inplace, arrays.stored.size(), &views, plan.get());
+    operands = LayOutElements(b, dims, inplace, arrays.stored.size(), &views, params.get());
   }
   LoopBuilder builder;
   WriteMembers(
-      group, members, arrays, [&](size_t view) { return plan->RepeatsOf(view); }, &builder);
+      group, members, arrays, [&](size_t view) { return params->RepeatsOf(view); }, &builder);
   for (size_t o = 0; o < arrays.stored.size(); ++o) {
-    builder.AddOutput(arrays.stored[o], plan->inner_stride[plan->operands + o] != 0);
+    builder.AddOutput(arrays.stored[o], params->inner_stride[params->operands + o] != 0);
   }
   LoopProgram& program = builder.program();
-  program.form = has_rows ? LoopForm::kRows : plan->by_columns ? LoopForm::kColumns : LoopForm::kLoop;
-  if (FitsInRegisters(program, plan->columns, LanesOf(HostInstructionSet()))) program.columns = plan->columns;
+  program.form = has_rows ? LoopForm::kRows : params->by_columns ? LoopForm::kColumns : LoopForm::kLoop;
+  if (FitsInRegisters(program, params->columns, LanesOf(HostInstructionSet()))) program.columns = params->columns;
   const int64_t max_scratch = MaxThreadScratch(b);
-  const auto receive = [plan = plan.get(), max_scratch](std::shared_ptr<const LoadedCode> loaded) {
-    plan->scratch = loaded->saved_values() * plan->columns * kMaxElementBytes;
-    plan->code = std::move(loaded);
-    return plan->scratch + plan->fill_bytes() <= max_scratch ? absl::OkStatus()
-                                                             : absl::ResourceExhaustedError("memory");
+  const auto receive = [params = params.get(), max_scratch](std::shared_ptr<const LoadedCode> loaded) {
+    params->scratch = loaded->saved_values() * params->columns * kMaxElementBytes;
+    params->code = std::move(loaded);
+    return params->scratch + params->fill_bytes() <= max_scratch ? absl::OkStatus()
+                                                                 : absl::ResourceExhaustedError("memory");
   };
-  if (absl::Status status = code->Request(program, plan->columns, receive); !status.ok()) {
+  if (absl::Status status = code->Request(program, params->columns, receive); !status.ok()) {
     return PrepareResult::Unsupported(status);
   }
   compiled->push_back(program);
-  plan->functions = std::move(builder.functions());
-  plan->cost = 0.05 * static_cast<double>(program.nodes.size());
-  for (const ElementOp& function : plan->functions) {
-    plan->function_pointers.push_back(&function);
-    plan->cost += function.cost();
+  params->functions = std::move(builder.functions());
+  params->cost = 0.05 * static_cast<double>(program.nodes.size());
+  for (const ElementOp& function : params->functions) {
+    params->function_pointers.push_back(&function);
+    params->cost += function.cost();
   }
   std::vector<Shape> shapes;
   for (Instruction output : arrays.stored) {
     const Shape shape = ValueShape(output);
     const bool declared = order == DeclaredOrder(order.size());
     shapes.push_back(declared ? shape : b.program_shapes().Array(shape.element_type(), dims));
-    plan->bytes.push_back(BytesOf(shape.element_type()));
+    params->bytes.push_back(BytesOf(shape.element_type()));
   }
   std::vector<InPlaceReuse> reuse;
   for (size_t o = 0; o < shapes.size(); ++o) {
     if (has_rows && !IsStoredLast(program, program.outputs[o])) continue;
-    for (size_t i = 0; i < plan->plain; ++i) {
-      if (has_rows && plan->inner_stride[i] == 0) continue;
+    for (size_t i = 0; i < params->plain; ++i) {
+      if (has_rows && params->inner_stride[i] == 0) continue;
       // In-place inputs are read elsewhere than where the loop writes.
-      const bool is_read_in_place = std::any_of(operands.begin() + static_cast<int64_t>(plan->plain), operands.end(),
+      const bool is_read_in_place = std::any_of(operands.begin() + static_cast<int64_t>(params->plain), operands.end(),
                                                 [&](const View& other) { return other.slot == operands[i].slot; });
       if (is_read_in_place) continue;
       reuse.push_back({static_cast<uint16_t>(i), static_cast<uint16_t>(o)});
     }
   }
   b.set_instruction(group.members.back());
-  const ViewList made = b.EmitTo(RunLoop, std::move(plan), operands, shapes, reuse, /*elementwise=*/true);
+  const ViewList made = b.EmitTo(kKernel<RunLoop>, std::move(params), operands, shapes, reuse, /*elementwise=*/true);
   SetGroupResults(b, arrays, order, made);
   return PrepareResult::Prepared();
 }

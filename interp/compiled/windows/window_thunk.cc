@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/compiled/windows/window_step.h"
+#include "interp/compiled/windows/window_thunk.h"
 
 #include <algorithm>
 #include <memory>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "interp/compiled/products/library_step.h"
+#include "interp/compiled/products/library_thunk.h"
 #include "interp/compiled/programs/loop_layout.h"
 #include "interp/compiled/windows/window_layout.h"
 #include "interp/compiled/windows/window_run.h"
@@ -65,9 +65,10 @@ struct Scale {
 
 // Returns the scale that an instruction is; nullopt for others.
 std::optional<Scale> ScaleOf(Instruction i) {
-  if ((i.opcode() != Opcode::kMultiply && i.opcode() != Opcode::kDivide) || i.operand_count() != 2) return std::nullopt;
+  const bool divides = i.opcode() == Opcode::kDivide;
+  if ((!divides && i.opcode() != Opcode::kMultiply) || i.operand_count() != 2) return std::nullopt;
   for (const int k : {1, 0}) {
-    if (k == 0 && i.opcode() == Opcode::kDivide) break;
+    if (k == 0 && divides) break;
     const Instruction wide = i.operand(k), other = i.operand(1 - k);
     if (wide.opcode() != Opcode::kBroadcast || wide == other) continue;
     const Instruction scalar = wide.operand(0);
@@ -76,7 +77,6 @@ std::optional<Scale> ScaleOf(Instruction i) {
         scalar.shape().element_type() != i.shape().element_type()) {
       continue;
     }
-    const bool divides = i.opcode() == Opcode::kDivide;
     return Scale{divides ? WindowScale::Op::kDivide : WindowScale::Op::kMultiply, scalar, other};
   }
   return std::nullopt;
@@ -167,27 +167,27 @@ PrepareResult Prepare(CompiledComputationBuilder& b, const Pool& pool, int64_t m
     window.base_dilation = padding.interior(static_cast<int64_t>(d)) + 1;
     window.padding_low += padding.low(static_cast<int64_t>(d));
   }
-  auto plan = std::make_unique<WindowPlan>();
-  plan->type = *window_type;
-  plan->op = op == Op::kMaximum ? PoolOp::kMaximum : op == Op::kMinimum ? PoolOp::kMinimum : PoolOp::kSum;
-  plan->before = pool.before.op;
-  plan->after = pool.after.op;
+  auto params = std::make_unique<WindowParams>();
+  params->type = *window_type;
+  params->op = op == Op::kMaximum ? PoolOp::kMaximum : op == Op::kMinimum ? PoolOp::kMinimum : PoolOp::kSum;
+  params->before = pool.before.op;
+  params->after = pool.after.op;
   const View views[] = {operand};
   absl::StatusOr<WindowLayout> layout =
       LayoutOf(*axes, ChooseOrder(operand.dims(), views), /*gradient=*/false, min_elements);
   if (!layout.ok()) return PrepareResult::Unsupported(layout.status());
-  plan->layout = *std::move(layout);
-  if (plan->PoolScratch() > kMaxScratch || !HasThreadScratch(b, plan->PoolScratch())) {
+  params->layout = *std::move(layout);
+  if (params->PoolScratch() > kMaxScratch || !HasThreadScratch(b, params->PoolScratch())) {
     return PrepareResult::Unsupported("memory");
   }
-  plan->kernels = &WindowKernelsOf(HostInstructionSet());
-  const MemoryOrder order = plan->layout.order;
+  params->kernels = &WindowKernelsOf(HostInstructionSet());
+  const MemoryOrder order = params->layout.order;
   std::vector<View> operands = {DenseInOrder(b, operand, order), initial};
   for (const Scale* scale : {&pool.before, &pool.after}) {
     if (scale->op != WindowScale::Op::kNone) operands.push_back(b.leaves(scale->scalar)[0]);
   }
   const Shape result = b.program_shapes().Array(type, Permuted(i.shape().dims(), order));
-  const View made = b.EmitTo(RunPool, std::move(plan), operands, {&result, 1})[0];
+  const View made = b.EmitTo(kKernel<RunPool>, std::move(params), operands, {&result, 1})[0];
   b.SetResult(InDeclaredOrder(b, made, order, i.shape()));
   return PrepareResult::Prepared();
 }
@@ -280,7 +280,7 @@ PrepareResult PreparePoolGroup(CompiledComputationBuilder& b, const InstructionG
   return Prepare(b, pool, min_elements);
 }
 
-PrepareResult PrepareSelectAndScatterStep(CompiledComputationBuilder& b, int64_t min_elements) {
+PrepareResult PrepareSelectAndScatterThunk(CompiledComputationBuilder& b, int64_t min_elements) {
   const Instruction i = b.instruction();
   if (i.operand_count() != 3 || !i.shape().IsArray()) return PrepareResult::Unsupported();
   const ElementType type = b.shape().element_type();
@@ -309,19 +309,19 @@ PrepareResult PrepareSelectAndScatterStep(CompiledComputationBuilder& b, int64_t
       root.enum_attr(Attr::kCompareType, ComparisonType::kFloat) != ComparisonType::kFloat) {
     return PrepareResult::Unsupported("the functions");
   }
-  auto plan = std::make_unique<WindowPlan>();
-  plan->type = *window_type;
+  auto params = std::make_unique<WindowParams>();
+  params->type = *window_type;
   switch (root.enum_attr(Attr::kDirection, ComparisonDirection::kEq)) {
     case ComparisonDirection::kGe:
       break;
     case ComparisonDirection::kGt:
-      plan->equal = false;
+      params->equal = false;
       break;
     case ComparisonDirection::kLe:
-      plan->greater = false;
+      params->greater = false;
       break;
     case ComparisonDirection::kLt:
-      plan->greater = plan->equal = false;
+      params->greater = params->equal = false;
       break;
     case ComparisonDirection::kEq:
     case ComparisonDirection::kNe:
@@ -333,15 +333,15 @@ PrepareResult PrepareSelectAndScatterStep(CompiledComputationBuilder& b, int64_t
   absl::StatusOr<WindowLayout> layout =
       LayoutOf(*axes, ChooseOrder(operand.dims(), views), /*gradient=*/true, min_elements);
   if (!layout.ok()) return PrepareResult::Unsupported(layout.status());
-  plan->layout = *std::move(layout);
-  if (plan->GradientScratch() > kMaxScratch || !HasThreadScratch(b, plan->GradientScratch())) {
+  params->layout = *std::move(layout);
+  if (params->GradientScratch() > kMaxScratch || !HasThreadScratch(b, params->GradientScratch())) {
     return PrepareResult::Unsupported("memory");
   }
-  plan->kernels = &WindowKernelsOf(HostInstructionSet());
-  const MemoryOrder order = plan->layout.order;
+  params->kernels = &WindowKernelsOf(HostInstructionSet());
+  const MemoryOrder order = params->layout.order;
   const View operands[] = {DenseInOrder(b, operand, order), DenseInOrder(b, source, order), b.operand(2)};
   const Shape result = b.program_shapes().Array(type, Permuted(b.shape().dims(), order));
-  const View made = b.EmitTo(RunPoolGradient, std::move(plan), operands, {&result, 1})[0];
+  const View made = b.EmitTo(kKernel<RunPoolGradient>, std::move(params), operands, {&result, 1})[0];
   b.SetResult(InDeclaredOrder(b, made, order, b.shape()));
   return PrepareResult::Prepared();
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/compiled/loops/loop_plan.h"
+#include "interp/compiled/loops/loop_params.h"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "interp/compiled/products/library_step.h"
+#include "interp/compiled/products/library_thunk.h"
 #include "interp/compiled/programs/pieces.h"
 #include "interp/exact/kernels/index_operand.h"
 #include "interp/exact/machine/run_context.h"
@@ -24,22 +24,22 @@ constexpr int64_t kMaxBoxes = 64;
 // Runs the rows of a box that a thread takes.
 class BoxRun {
  public:
-  BoxRun(const LoopPlan& plan, const LoopPlan::Box& box, const std::byte* const* in, std::byte* const* out,
+  BoxRun(const LoopParams& params, const LoopParams::Box& box, const std::byte* const* in, std::byte* const* out,
          const std::byte* fills)
-      : p_(plan),
+      : p_(params),
         box_(box),
         in_(in),
         out_(out),
         fills_(fills),
-        from_(plan.inputs),
-        to_(plan.outputs),
-        at_(plan.arrays()),
-        start_(plan.inputs, 0) {
+        from_(params.inputs),
+        to_(params.outputs),
+        at_(params.arrays()),
+        start_(params.inputs, 0) {
     arguments_.in = from_.data();
     arguments_.out = to_.data();
     arguments_.call = CallElementOp;
-    arguments_.functions = plan.function_pointers.data();
-    arguments_.scratch_pitch = plan.columns * kMaxElementBytes;
+    arguments_.functions = params.function_pointers.data();
+    arguments_.scratch_pitch = params.columns * kMaxElementBytes;
   }
   void set_scratch(std::byte* scratch) { arguments_.scratch = scratch; }
 
@@ -47,8 +47,8 @@ class BoxRun {
   void Prefetch(int64_t line) {
     SetLine(line);
     constexpr int64_t kBytes = 2048, kLine = 64;
-    const LoopPlan::Piece& piece = box_.pieces[0];
-    for (const LoopPlan::Index& index : p_.indices) {
+    const LoopParams::Piece& piece = box_.pieces[0];
+    for (const LoopParams::Index& index : p_.indices) {
       const size_t operand = static_cast<size_t>(piece.from[index.input - p_.plain]);
       const std::byte* const from = in_[operand] + At(operand, piece) + start_[index.input];
       const int64_t bytes = std::min(kBytes, piece.columns * p_.bytes[operand]);
@@ -62,7 +62,7 @@ class BoxRun {
     arguments_.rows = rows;
     const LoopFunction function = p_.code->function();
     for (size_t n = first; n < last; ++n) {
-      const LoopPlan::Piece& piece = box_.pieces[n];
+      const LoopParams::Piece& piece = box_.pieces[n];
       for (size_t i = 0; i < p_.plain; ++i) from_[i] = in_[i] + At(i, piece);
       for (size_t i = p_.plain; i < p_.inputs; ++i) {
         const int64_t operand = piece.from[i - p_.plain];
@@ -88,17 +88,17 @@ class BoxRun {
     }
     if (p_.indices.empty()) return;
     std::fill(start_.begin(), start_.end(), 0);
-    for (const LoopPlan::Index& index : p_.indices) {
+    for (const LoopParams::Index& index : p_.indices) {
       const int64_t value = LoadIndex(index.type, in_[index.operand] + at_[index.operand] * p_.bytes[index.operand]);
       start_[index.input] += std::clamp<int64_t>(value, 0, index.limit) * index.stride;
     }
   }
-  int64_t At(size_t array, const LoopPlan::Piece& piece) const {
+  int64_t At(size_t array, const LoopParams::Piece& piece) const {
     return (at_[array] + piece.begin * p_.inner_stride[array]) * p_.bytes[array];
   }
 
-  const LoopPlan& p_;
-  const LoopPlan::Box& box_;
+  const LoopParams& p_;
+  const LoopParams::Box& box_;
   const std::byte* const* const in_;
   std::byte* const* const out_;
   const std::byte* const fills_;
@@ -109,8 +109,8 @@ class BoxRun {
   absl::InlinedVector<int64_t, 16> start_;  // computed positions in bytes, by input
 };
 
-void WriteFills(const LoopPlan& p, const std::byte* const* in, std::byte* lines) {
-  for (const LoopPlan::Fill& fill : p.fills) {
+void WriteFills(const LoopParams& p, const std::byte* const* in, std::byte* lines) {
+  for (const LoopParams::Fill& fill : p.fills) {
     for (int64_t i = 0; i < p.fill_columns; ++i) {
       std::memcpy(lines + i * fill.bytes, in[fill.operand], static_cast<size_t>(fill.bytes));
     }
@@ -118,7 +118,7 @@ void WriteFills(const LoopPlan& p, const std::byte* const* in, std::byte* lines)
   }
 }
 
-void RunBox(const LoopPlan& p, const LoopPlan::Box& box, const std::byte* const* in, std::byte* const* out,
+void RunBox(const LoopParams& p, const LoopParams::Box& box, const std::byte* const* in, std::byte* const* out,
             RunContext& context) {
   const int64_t pieces = static_cast<int64_t>(box.pieces.size());
   // Items: rows, or the pieces of each row.
@@ -186,8 +186,8 @@ struct InplacePart {
 class ElementsLayout {
  public:
   ElementsLayout(CompiledComputationBuilder& builder, absl::Span<const int64_t> dims,
-                 absl::Span<const InplaceInput> inplace, size_t results, std::vector<View>* views, LoopPlan* plan)
-      : b_(builder), dims_(dims), inplace_(inplace), results_(results), views_(*views), p_(*plan) {}
+                 absl::Span<const InplaceInput> inplace, size_t results, std::vector<View>* views, LoopParams* params)
+      : b_(builder), dims_(dims), inplace_(inplace), results_(results), views_(*views), p_(*params) {}
 
   std::vector<View> Run() {
     cut_ = CutDimensions(dims_, inplace_);
@@ -210,7 +210,7 @@ class ElementsLayout {
     for (size_t a = 0; a < p_.arrays(); ++a) {
       p_.inner_stride.push_back(nest.inner_size() > 1 ? nest.inner_strides()[a] : 1);
     }
-    for (const LoopPlan::Fill& fill : p_.fills) p_.inner_stride[fill.operand] = 0;
+    for (const LoopParams::Fill& fill : p_.fills) p_.inner_stride[fill.operand] = 0;
     p_.columns = nest.inner_size();
     p_.origin.assign(p_.arrays(), 0);
     SetStrides(nest);
@@ -241,7 +241,7 @@ class ElementsLayout {
         parts_.back().push_back({part.one_value ? add_fill(part.view) : add(part.view, part.strides), {}, {}});
       }
       for (const InplaceInput::Index& index : input.indices) {
-        LoopPlan::Index at;
+        LoopParams::Index at;
         at.input = p_.plain + i;
         at.operand = static_cast<size_t>(add(index.view, index.strides));
         at.type = index.view.type();
@@ -329,7 +329,7 @@ class ElementsLayout {
       p_.boxes.push_back(MakeBox(cuts.back(), &begin, &end));
     }
     // Values that all rows share, as of features, are read once for many rows.
-    for (const LoopPlan::Box& box : p_.boxes) {
+    for (const LoopParams::Box& box : p_.boxes) {
       for (size_t i = 0; i < p_.plain; ++i) {
         p_.by_columns = p_.by_columns || (box.rows > 1 && p_.columns > 1 && p_.columns <= kMaxSharedColumns &&
                                           p_.inner_stride[i] == 1 && p_.RowStride(i) == 0);
@@ -337,8 +337,8 @@ class ElementsLayout {
     }
   }
 
-  LoopPlan::Box MakeBox(const Cuts& columns, std::vector<int64_t>* begin, std::vector<int64_t>* end) {
-    LoopPlan::Box box;
+  LoopParams::Box MakeBox(const Cuts& columns, std::vector<int64_t>* begin, std::vector<int64_t>* end) {
+    LoopParams::Box box;
     const size_t minor = begin->size() - 1;
     for (size_t n = 0; n < minor; ++n) {
       box.begin.push_back((*begin)[n]);
@@ -350,7 +350,7 @@ class ElementsLayout {
     for (size_t c = 0; c + 1 < columns.size(); ++c) {
       (*begin)[minor] = columns[c];
       (*end)[minor] = columns[c + 1];
-      LoopPlan::Piece piece;
+      LoopParams::Piece piece;
       bool is_filled = false;
       for (size_t i = 0; i < inplace_.size(); ++i) {
         piece.from.push_back(SourceOf(i, *begin, *end));
@@ -390,7 +390,7 @@ class ElementsLayout {
   const absl::Span<const InplaceInput> inplace_;
   const size_t results_;
   std::vector<View>& views_;
-  LoopPlan& p_;
+  LoopParams& p_;
   std::vector<size_t> cut_;
   std::vector<View> more_;  // operands of in-place inputs
   std::vector<Dims> more_strides_;
@@ -400,16 +400,16 @@ class ElementsLayout {
 
 }  // namespace
 
-LoopBuilder::Repeats LoopPlan::RepeatsOf(size_t input) const {
+LoopBuilder::Repeats LoopParams::RepeatsOf(size_t input) const {
   if (input >= plain) return {};
   return {inner_stride[input] == 0, by_columns && RowStride(input) == 0};
 }
 
-bool LoopPlan::MovesByRow() const {
+bool LoopParams::MovesByRow() const {
   return std::any_of(indices.begin(), indices.end(), [&](const Index& index) { return RowStride(index.operand) != 0; });
 }
 
-void LoopPlan::SetRows(const LoopNest& nest, std::vector<int64_t> inplace) {
+void LoopParams::SetRows(const LoopNest& nest, std::vector<int64_t> inplace) {
   Box box;
   for (int d = 0; d < nest.rank(); ++d) {
     box.begin.push_back(0);
@@ -431,8 +431,8 @@ void LoopPlan::SetRows(const LoopNest& nest, std::vector<int64_t> inplace) {
 
 std::vector<View> LayOutElements(CompiledComputationBuilder& builder, absl::Span<const int64_t> dims,
                                  absl::Span<const InplaceInput> inplace, size_t results, std::vector<View>* views,
-                                 LoopPlan* plan) {
-  return ElementsLayout(builder, dims, inplace, results, views, plan).Run();
+                                 LoopParams* params) {
+  return ElementsLayout(builder, dims, inplace, results, views, params).Run();
 }
 
 bool HasFewBoxes(absl::Span<const int64_t> dims, absl::Span<const InplaceInput> inplace) {
@@ -459,9 +459,8 @@ void CallElementOp(const void* function, void* result, const void* a, const void
   static_cast<const ElementOp*>(function)->Run(static_cast<std::byte*>(result), in, kDense, n);
 }
 
-void RunLoop(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const LoopPlan*>(plan);
-  for (const LoopPlan::Box& box : p.boxes) RunBox(p, box, in, out, context);
+void RunLoop(const LoopParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  for (const LoopParams::Box& box : p.boxes) RunBox(p, box, in, out, context);
 }
 
 }  // namespace hlokit::interp::compiled

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/compiled/loops/norm_step.h"
+#include "interp/compiled/loops/norm_thunk.h"
 
 #include <cmath>
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "interp/compiled/loops/reduce_step.h"
+#include "interp/compiled/loops/reduce_thunk.h"
 #include "interp/compiled/programs/loop_layout.h"
 #include "interp/exact/builder/program_builder.h"
 #include "interp/exact/machine/run_context.h"
@@ -104,16 +104,15 @@ class GradientFinish : public ReduceFinish {
   const double count_, epsilon_;
 };
 
-struct InferencePlan : ThunkParams {
+struct InferenceParams : ThunkParams {
   FeatureTypes types;
   int64_t features = 0;
   double epsilon = 0;
 };
 
 // Computes a and b from scale, offset, mean and variance.
-void RunInferenceCoefficients(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out,
+void RunInferenceCoefficients(const InferenceParams& p, const std::byte* const* in, std::byte* const* out,
                               RunContext& /*context*/) {
-  const auto& p = *static_cast<const InferencePlan*>(plan);
   for (int64_t f = 0; f < p.features; ++f) {
     const double a = p.types.Get(in, 0, f) / std::sqrt(p.types.Get(in, 3, f) + p.epsilon);
     Doubles(out[0])[f] = a;
@@ -123,16 +122,15 @@ void RunInferenceCoefficients(const ThunkParams* plan, const std::byte* const* i
 
 }  // namespace
 
-absl::StatusOr<NormStep> PrepareNorm(CompiledComputationBuilder& b, Instruction norm, ProgramCode* code) {
-  NormStep step;
+absl::StatusOr<NormThunk> PrepareNorm(CompiledComputationBuilder& b, Instruction norm, ProgramCode* code) {
+  NormThunk thunk;
   b.set_instruction(norm);
   std::vector<View> operands;
   for (Instruction operand : norm.operands()) operands.push_back(b.leaves(operand)[0]);
-  const bool training = norm.opcode() == Opcode::kBatchNormTraining;
-  const bool gradient = norm.opcode() == Opcode::kBatchNormGrad;
+  const NormForm& form = *NormFormOf(norm.opcode());
   std::vector<View> small;  // values of features
   for (size_t k = 1; k < operands.size(); ++k) {
-    if (!gradient || k != 4) small.push_back(b.MakeDense(operands[k]));
+    if (static_cast<int64_t>(k) != form.gradient) small.push_back(b.MakeDense(operands[k]));
   }
   const Shape whole = operands[0].shape;
   const int64_t feature = norm.int_attr(Attr::kFeatureIndex);
@@ -141,17 +139,18 @@ absl::StatusOr<NormStep> PrepareNorm(CompiledComputationBuilder& b, Instruction 
   const absl::Span<const int64_t> dims = small[0].dims();
   const Shape wide = b.program_shapes().Array(ElementType::kF64, dims);
   FeatureTypes types;
-  if (!training && !gradient) {
-    auto plan = std::make_unique<InferencePlan>();
+  if (!form.has_sums) {
+    auto params = std::make_unique<InferenceParams>();
     for (const View& view : small) types.operands.push_back(view.type());
-    plan->types = std::move(types);
-    plan->features = features;
-    plan->epsilon = epsilon;
+    params->types = std::move(types);
+    params->features = features;
+    params->epsilon = epsilon;
     const Shape shapes[] = {wide, wide};
-    const ViewList made = b.EmitTo(RunInferenceCoefficients, std::move(plan), small, shapes);
-    step.coefficients.assign(made.begin(), made.end());
-    return step;
+    const ViewList made = b.EmitTo(kKernel<RunInferenceCoefficients>, std::move(params), small, shapes);
+    thunk.coefficients.assign(made.begin(), made.end());
+    return thunk;
   }
+  const bool training = form.gradient < 0;
   const double count = static_cast<double>(whole.element_count()) / static_cast<double>(features);
   std::vector<View> views = {operands[0]};
   if (training) {
@@ -164,7 +163,7 @@ absl::StatusOr<NormStep> PrepareNorm(CompiledComputationBuilder& b, Instruction 
     small.insert(small.begin(), b.MakeDense(first));
     views.push_back(b.Zeros(b.program_shapes().Array(whole.element_type(), whole.dims())));
   } else {
-    views.push_back(operands[4]);
+    views.push_back(operands[static_cast<size_t>(form.gradient)]);
     views.push_back(AlongDimension(b, small[1], whole, feature, 1));
   }
   std::vector<bool> reduced(static_cast<size_t>(whole.rank()), true);
@@ -175,7 +174,7 @@ absl::StatusOr<NormStep> PrepareNorm(CompiledComputationBuilder& b, Instruction 
   for (size_t d : order) reduced_in_order.push_back(reduced[d]);
   for (View& view : views) view = InMemoryOrder(b, view, order);
   const ElementType input_types[] = {views[0].type(), views[1].type(), views[2].type()};
-  ReduceStep sums(b, Permuted(whole.dims(), order), reduced_in_order, views, 0);
+  ReduceThunkBuilder sums(b, Permuted(whole.dims(), order), reduced_in_order, views, 0);
   LoopBuilder loop;
   uint16_t inputs[3];
   for (size_t i = 0; i < 3; ++i) inputs[i] = loop.AddInput(input_types[i], sums.RepeatsOf(i));
@@ -203,11 +202,11 @@ absl::StatusOr<NormStep> PrepareNorm(CompiledComputationBuilder& b, Instruction 
     finish = std::make_unique<GradientFinish>(std::move(types), count, epsilon);
     shapes.push_back(wide);
   }
-  const absl::StatusOr<ViewList> made = sums.Emit(loop, small, shapes, std::move(finish), code, &step.program);
+  const absl::StatusOr<ViewList> made = sums.Emit(loop, small, shapes, std::move(finish), code, &thunk.program);
   if (!made.ok()) return made.status();
-  step.results = {(*made)[0], (*made)[1]};
-  step.coefficients.assign(made->begin() + 2, made->end());
-  return step;
+  thunk.results = {(*made)[0], (*made)[1]};
+  thunk.coefficients.assign(made->begin() + 2, made->end());
+  return thunk;
 }
 
 void AddNormElements(LoopBuilder& loop, Instruction norm, const std::vector<uint16_t>& coefficients) {
@@ -217,9 +216,9 @@ void AddNormElements(LoopBuilder& loop, Instruction norm, const std::vector<uint
   const auto multiply_add = [&](uint16_t a, uint16_t b, uint16_t c) {
     return loop.AddNode(LoopOp::kMultiplyAdd, ElementType::kF64, {a, b, c});
   };
-  uint16_t sum = multiply_add(widen(norm.operand(0)), coefficients[norm.opcode() == Opcode::kBatchNormGrad ? 1 : 0],
-                              coefficients.back());
-  if (norm.opcode() == Opcode::kBatchNormGrad) sum = multiply_add(widen(norm.operand(4)), coefficients[0], sum);
+  const int64_t gradient = NormFormOf(norm.opcode())->gradient;
+  uint16_t sum = multiply_add(widen(norm.operand(0)), coefficients[gradient < 0 ? 0 : 1], coefficients.back());
+  if (gradient >= 0) sum = multiply_add(widen(norm.operand(gradient)), coefficients[0], sum);
   // Narrow results are rounded to f32 first.
   uint16_t result = loop.AddNode(LoopOp::kConvert, ElementType::kF32, {sum});
   const ElementType type = norm.operand(0).shape().element_type();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dots as products of matrices: pieces of rows, or of columns where there are few rows. The right operand is converted
 // to the layout of the library where its reads outweigh that.
-#include "interp/compiled/products/product_step.h"
+#include "interp/compiled/products/product_thunk.h"
 
 #include <algorithm>
 #include <atomic>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "interp/compiled/code/engine_modules.h"
-#include "interp/compiled/products/library_step.h"
+#include "interp/compiled/products/library_thunk.h"
 #include "interp/compiled/products/product_pieces.h"
 #include "interp/compiled/programs/loop_layout.h"
 #include "interp/exact/builder/program_builder.h"
@@ -24,7 +24,7 @@
 namespace hlokit::interp::compiled {
 namespace {
 
-struct ProductPlan : PiecesPlan {
+struct ProductParams : PiecesParams {
   // By whether the piece is the last one of rows, and of columns. Null where there is none of that size.
   std::shared_ptr<const LibraryPrimitive> primitives[2][2];
   int64_t scratch = 0;                 // bytes
@@ -35,8 +35,7 @@ struct ProductPlan : PiecesPlan {
   }
 };
 
-void RunProduct(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const ProductPlan*>(plan);
+void RunProduct(const ProductParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   std::atomic<bool> ok = true;
   context.ParallelFor(p.count(), p.cost, [&](int64_t begin, int64_t end) {
     p.ForEach(begin, end, context, [&](int64_t row, int64_t column, const int64_t* offsets) {
@@ -114,18 +113,18 @@ ProductKernel MakeProduct(const MatrixProduct& p) {
   if (result.params != nullptr) return result;
   if (IsSkinny(p)) result = MakeSkinnyProduct(p);
   if (result.params != nullptr) return result;
-  auto plan = std::make_unique<ProductPlan>();
-  plan->SetArrays(p);
-  plan->rows = Pieces(p.m, RowsOfPiece(p));
-  plan->columns = Pieces(p.n, ColumnsOfPiece(p));
+  auto params = std::make_unique<ProductParams>();
+  params->SetArrays(p);
+  params->rows = Pieces(p.m, RowsOfPiece(p));
+  params->columns = Pieces(p.n, ColumnsOfPiece(p));
   BatchPieces batch;
-  if (plan->rows.count == 1 && plan->columns.count == 1) {
+  if (params->rows.count == 1 && params->columns.count == 1) {
     batch = DivideBatch(p);
-    plan->batch = batch.starts;
-    plan->batches /= batch.size;
+    params->batch = batch.starts;
+    params->batches /= batch.size;
   }
-  plan->cost = static_cast<double>(batch.size) * 8e-3 * static_cast<double>(plan->rows.size) *
-               static_cast<double>(plan->columns.size) * static_cast<double>(p.k);
+  params->cost = static_cast<double>(batch.size) * 8e-3 * static_cast<double>(params->rows.size) *
+                 static_cast<double>(params->columns.size) * static_cast<double>(p.k);
   // Packing takes as long as some hundred rows. It brings less if the contraction is contiguous, or if the left operand
   // is transposed too.
   constexpr int64_t kLarge = int64_t{1} << 20;
@@ -136,34 +135,34 @@ ProductKernel MakeProduct(const MatrixProduct& p) {
   for (int last_column : {0, 1}) {
     const LibraryPrimitive* like = nullptr;
     for (int last_row : {0, 1}) {
-      const int64_t height = last_row ? plan->rows.last : plan->rows.size;
-      const int64_t width = last_column ? plan->columns.last : plan->columns.size;
-      if ((!last_row && plan->rows.count == 1) || (!last_column && plan->columns.count == 1)) continue;
-      std::shared_ptr<const LibraryPrimitive>& primitive = plan->primitives[last_row][last_column];
+      const int64_t height = last_row ? params->rows.last : params->rows.size;
+      const int64_t width = last_column ? params->columns.last : params->columns.size;
+      if ((!last_row && params->rows.count == 1) || (!last_column && params->columns.count == 1)) continue;
+      std::shared_ptr<const LibraryPrimitive>& primitive = params->primitives[last_row][last_column];
       primitive = CreateProduct(p, batch, height, width, pack, like);
       if (primitive == nullptr) return result;
       like = primitive.get();
-      plan->scratch = std::max(plan->scratch, primitive->scratch_bytes());
+      params->scratch = std::max(params->scratch, primitive->scratch_bytes());
     }
   }
-  result.thread_scratch = plan->scratch;
-  if (pack && plan->At(0, 0)->packed_bytes(LibraryRole::kWeights) > 0) {
+  result.thread_scratch = params->scratch;
+  if (pack && params->At(0, 0)->packed_bytes(LibraryRole::kWeights) > 0) {
     int64_t end = 0;
-    for (int64_t c = 0; c < plan->columns.count; ++c) {
+    for (int64_t c = 0; c < params->columns.count; ++c) {
       PackedWeights::Part part;
-      part.primitive = plan->At(0, c);
+      part.primitive = params->At(0, c);
       part.packed = part.primitive->packed_bytes(LibraryRole::kWeights);
       // All pieces have the layout of the first, or all that of the operand.
       if (part.packed == 0) return result;
-      part.from = c * plan->columns.size * plan->rhs_column;
+      part.from = c * params->columns.size * params->rhs_column;
       part.to = end;
-      plan->packed_offset.push_back(end);
+      params->packed_offset.push_back(end);
       end += AlignedBytes(part.packed);
       result.packed.push_back(std::move(part));
     }
   }
-  result.kernel = RunProduct;
-  result.params = std::move(plan);
+  result.kernel = kKernel<RunProduct>;
+  result.params = std::move(params);
   return result;
 }
 

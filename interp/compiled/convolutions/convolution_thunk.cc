@@ -8,7 +8,7 @@
 // Images are read and written with features as the minor dimension, whatever the order of the array's dimensions: a
 // result is a view with permuted strides, and an operand in another order is copied once for all its readers. Weights
 // are packed by a thunk of their own.
-#include "interp/compiled/convolutions/convolution_step.h"
+#include "interp/compiled/convolutions/convolution_thunk.h"
 
 #include <algorithm>
 #include <memory>
@@ -18,8 +18,8 @@
 
 #include "interp/compiled/code/engine_modules.h"
 #include "interp/compiled/convolutions/convolution_pieces.h"
-#include "interp/compiled/products/library_step.h"
-#include "interp/compiled/products/product_step.h"
+#include "interp/compiled/products/library_thunk.h"
+#include "interp/compiled/products/product_thunk.h"
 #include "interp/compiled/programs/loop_layout.h"
 #include "interp/exact/builder/program_builder.h"
 #include "interp/exact/kernels/window_geometry.h"
@@ -470,7 +470,7 @@ PrepareResult ConvolutionPreparation::Emit(const ConvolutionProblem& problem, Co
 
 }  // namespace
 
-PrepareResult PrepareConvolutionStep(CompiledComputationBuilder& b, PackedWeights* packed) {
+PrepareResult PrepareConvolutionThunk(CompiledComputationBuilder& b, PackedWeights* packed) {
   if (b.instruction().operand_count() != 2) return PrepareResult::Unsupported();
   PrepareResult result = ConvolutionPreparation(b, packed).Prepare(/*allow_bf16=*/true);
   // The library may have the convolution in f32 only.

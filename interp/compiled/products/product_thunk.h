@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices, divided into pieces of rows or columns.
-#ifndef HLOKIT_INTERP_COMPILED_PRODUCTS_PRODUCT_STEP_H_
-#define HLOKIT_INTERP_COMPILED_PRODUCTS_PRODUCT_STEP_H_
+#ifndef HLOKIT_INTERP_COMPILED_PRODUCTS_PRODUCT_THUNK_H_
+#define HLOKIT_INTERP_COMPILED_PRODUCTS_PRODUCT_THUNK_H_
 
 #include <cstdint>
 #include <limits>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "interp/compiled/code/library_interface.h"
-#include "interp/compiled/products/library_step.h"
+#include "interp/compiled/products/library_thunk.h"
 #include "interp/compiled/programs/prepare_result.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/exact/program/loop_nest.h"
@@ -58,4 +58,4 @@ ProductKernel MakeProduct(const MatrixProduct& product);
 
 }  // namespace hlokit::interp::compiled
 
-#endif  // HLOKIT_INTERP_COMPILED_PRODUCTS_PRODUCT_STEP_H_
+#endif  // HLOKIT_INTERP_COMPILED_PRODUCTS_PRODUCT_THUNK_H_
