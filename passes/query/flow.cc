@@ -222,6 +222,19 @@ std::vector<FlowStep> ValueFlow::Reach(absl::Span<const Instruction> starts, Flo
   return reached;
 }
 
+Neighborhood ValueFlow::NeighborsOf(Instruction instruction, int64_t distance) const {
+  Neighborhood neighborhood;
+  const auto reach = [&](FlowDirection direction, std::vector<Instruction>* out) {
+    for (const FlowStep& step : Reach({&instruction, 1}, direction, distance, /*across_calls=*/false)) {
+      if (step.distance > 0) out->push_back(step.instruction);
+    }
+  };
+  reach(FlowDirection::kOperands, &neighborhood.before);
+  std::reverse(neighborhood.before.begin(), neighborhood.before.end());
+  reach(FlowDirection::kUsers, &neighborhood.after);
+  return neighborhood;
+}
+
 std::vector<Instruction> ValueFlow::Path(Instruction from, Instruction to) const {
   std::vector<InstructionId> before(module_.instruction_id_bound());
   std::deque<Instruction> open = {from};

@@ -20,6 +20,11 @@ struct FlowStep {
   int64_t distance = 0;  // from the start
 };
 
+// The instructions up to some distance before and after one, in the order in which their values flow.
+struct Neighborhood {
+  std::vector<Instruction> before, after;
+};
+
 // One of the arrays in a value (Leaves).
 struct ValueLeaf {
   Instruction instruction;
@@ -48,6 +53,9 @@ class ValueFlow {
   // breadth-first search: the nearest first. `depth` below 0: all.
   std::vector<FlowStep> Reach(absl::Span<const Instruction> starts, FlowDirection direction, int64_t depth,
                               bool across_calls) const;
+
+  // Returns the instructions of its computation up to this distance before and after the instruction.
+  Neighborhood NeighborsOf(Instruction instruction, int64_t distance) const;
 
   // Returns a shortest path of values from one instruction to another, both included; empty if there is none.
   std::vector<Instruction> Path(Instruction from, Instruction to) const;

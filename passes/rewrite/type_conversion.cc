@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/types/float_types.h"
 #include "ir/types/literal.h"
+#include "ir/verify/verifier.h"
 
 namespace hlokit {
 
@@ -180,6 +182,22 @@ void ReplaceDimensionSizes(Module* module, int64_t from, int64_t to) {
   for (Computation computation : module->computations()) {
     for (Instruction i : computation.instructions()) ResizeSlices(module, i, from, to);
   }
+}
+
+constexpr ElementType kComputeTypes[] = {ElementType::kF64, ElementType::kF32, ElementType::kF16, ElementType::kBF16};
+
+std::optional<ElementType> ComputeTypeFromText(std::string_view name) {
+  const std::optional<ElementType> type = ElementTypeFromText(name);
+  if (!type || std::find(std::begin(kComputeTypes), std::end(kComputeTypes), *type) == std::end(kComputeTypes)) {
+    return std::nullopt;
+  }
+  return type;
+}
+
+bool ConvertComputeTypes(Module* module, ElementType to, DiagnosticSink* sink) {
+  ConvertFloatTypes(module, kComputeTypes, to);
+  VerifyModule(*module, VerifierOptions(), sink);
+  return !sink->has_errors();
 }
 
 }  // namespace hlokit

@@ -2,12 +2,14 @@
 #include "passes/sharding/explanation.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
 #include "ir/core/text_writer.h"
 #include "passes/sharding/sharding_rule.h"
 
@@ -191,6 +193,32 @@ Explanation ExplainSharding(const Module& module, const PropagationLog& log, Ins
     if (told.insert(line.sharding + StrCat(step.source.value)).second) explanation.rejected.push_back(std::move(line));
   }
   return explanation;
+}
+
+absl::StatusOr<Subject> FindSubject(const Module& module, std::string name) {
+  const std::string given = name;
+  if (name.starts_with('%')) name.erase(0, 1);
+  constexpr int64_t kMaxLeaves = 64;
+  Subject subject;
+  std::vector<std::string_view> names;
+  std::optional<int64_t> leaf;
+  if (const size_t bracket = name.find('['); bracket != name.npos && name.ends_with(']')) {
+    leaf = std::atoll(name.c_str() + bracket + 1);
+    name.erase(bracket);
+  }
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (i.name() == name) subject.instruction = i;
+      names.push_back(i.name());
+    }
+  }
+  const int64_t count =
+      subject.instruction.valid() ? std::max<int64_t>(subject.instruction.shape().leaf_count(), 1) : 0;
+  for (int64_t k = 0; k < std::min(count, kMaxLeaves); ++k) {
+    if (!leaf || *leaf == k) subject.leaves.push_back(k);
+  }
+  if (!subject.leaves.empty()) return subject;
+  return absl::NotFoundError(StrCat("no instruction `", given, "`", DidYouMeanSuffix(given, names)));
 }
 
 }  // namespace hlokit::sharding

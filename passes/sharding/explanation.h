@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "ir/graph/module.h"
 #include "passes/sharding/propagation.h"
 
@@ -28,6 +29,15 @@ struct Explanation {
   std::vector<ExplanationLine> chain;     // the instruction first, then what it came from, deeper
   std::vector<ExplanationLine> rejected;  // proposals for the instruction that conflicted with what it had
 };
+
+// What is explained: leaves of an instruction.
+struct Subject {
+  Instruction instruction;
+  std::vector<int64_t> leaves;
+};
+// Finds `NAME`, of which it takes the first leaves, or `NAME[LEAF]`. Returns an error with a suggestion if there is
+// none.
+absl::StatusOr<Subject> FindSubject(const Module& module, std::string name);
 
 // Explains the sharding of a leaf of `instruction` in `module`, which propagation changed with this log. The chain is
 // empty if the leaf has no sharding.

@@ -18,6 +18,7 @@
 #include "parser/formats/parser.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/memory.h"
+#include "passes/analysis/memory_table.h"
 #include "passes/annotations/coverage.h"
 #include "passes/annotations/text.h"
 #include "passes/diff/diff_text.h"
@@ -54,15 +55,12 @@ py::object Memory(const ModulePtr& state) {
   const MemoryAnalysis analysis = ValueOrThrow(MemoryAnalysis::Create(module), "HloError");
   const MemoryUse& use = analysis.OfModule();
   py::list live;
-  constexpr const char* kKinds[] = {"argument", "constant", "temporary", "result"};
   for (const LiveBuffer& b : analysis.LiveAtPeak(module)) {
     live.append(Make("LiveBuffer", py::cast(InstructionHandle{state, b.defining_instruction}), b.leaf, b.bytes,
-                     kKinds[static_cast<size_t>(b.kind)]));
+                     ToStr(ToString(b.kind))));
   }
-  py::object at = py::none();
-  if (static_cast<size_t>(use.peak_position) < use.order.size()) {
-    at = py::cast(InstructionHandle{state, use.order[static_cast<size_t>(use.peak_position)]});
-  }
+  const Instruction peak = PeakInstruction(module, use);
+  const py::object at = peak.valid() ? py::cast(InstructionHandle{state, peak.id()}) : py::object(py::none());
   return Make("MemoryUse", use.peak_bytes, use.argument_bytes, use.result_bytes, use.constant_bytes, at, live,
               DevicesOfWholeProgram(module));
 }

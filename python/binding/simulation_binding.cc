@@ -2,15 +2,12 @@
 // The simulated TPU.
 #include <pybind11/stl.h>
 
-#include <algorithm>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ir/core/str_cat.h"
-#include "ir/verify/verifier.h"
 #include "passes/rewrite/type_conversion.h"
 #include "python/binding/bindings.h"
 #include "python/binding/values.h"
@@ -29,18 +26,12 @@ namespace py = pybind11;
 
 namespace {
 
-constexpr ElementType kFloats[] = {ElementType::kF64, ElementType::kF32, ElementType::kF16, ElementType::kBF16};
-
 // Converts the floats of a program to one type. Throws ValueError, and EditError where it depends on its types.
 void ConvertFloats(const std::string& name, Module* module) {
-  const std::optional<ElementType> type = ElementTypeFromText(name);
-  if (!type || std::find(std::begin(kFloats), std::end(kFloats), *type) == std::end(kFloats)) {
-    throw py::value_error(StrCat("dtype: \"", name, "\" is none of f64, f32, f16 and bf16"));
-  }
-  ConvertFloatTypes(module, kFloats, *type);
+  const std::optional<ElementType> type = ComputeTypeFromText(name);
+  if (!type) throw py::value_error(StrCat("dtype: \"", name, "\" is none of f64, f32, f16 and bf16"));
   DiagnosticSink sink;
-  VerifyModule(*module, {}, &sink);
-  if (sink.has_errors()) Throw("EditError", sink, SourceBuffer("<module>", ""));
+  if (!ConvertComputeTypes(module, *type, &sink)) Throw("EditError", sink, SourceBuffer("<module>", ""));
 }
 
 // Returns the report as JSON; with `host` the document of the page, which has the host's work too.

@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "io/dumps/dump_files.h"
 #include "io/files/read_file.h"
 #include "ir/core/json_writer.h"
 #include "ir/core/printable_text.h"
@@ -22,7 +23,6 @@
 #include "ir/core/text_writer.h"
 #include "parser/formats/stablehlo_program.h"
 #include "tools/cli/completion.h"
-#include "tools/cli/dump_files.h"
 #include "tools/cli/empty_value.h"
 #include "tools/cli/help_format.h"
 #include "tools/cli/kept_messages.h"

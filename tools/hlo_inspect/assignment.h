@@ -1,69 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buffer assignment of a dump, beside our estimate of the memory: hlo-inspect memory --assignment.
+// Prints the buffer assignment of a dump beside our estimate of the memory: hlo-inspect memory --assignment.
 #ifndef HLOKIT_TOOLS_HLO_INSPECT_ASSIGNMENT_H_
 #define HLOKIT_TOOLS_HLO_INSPECT_ASSIGNMENT_H_
 
 #include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "ir/core/json_writer.h"
 #include "ir/core/text_writer.h"
-#include "ir/graph/module.h"
 #include "passes/analysis/memory.h"
-#include "tools/cli/cli.h"
-
-namespace xla {
-class BufferAssignmentProto;
-}
+#include "passes/dumps/buffer_assignment.h"
 
 namespace hlokit::cli {
 
-// A block of memory of an assignment.
-struct AssignedBlock {
-  int64_t index = 0;
-  int64_t bytes = 0;
-  int64_t color = 0;  // memory space
-  std::string kind;   // "parameter 3", "constant", "result", "temporary", "thread-local"
-  int64_t values = 0;
-  int64_t value_bytes = 0;  // of all its values; more than `bytes` where they share memory
-  int64_t peak_bytes = -1;  // alive at once, where the assignment tells
-};
-
-// An assignment in figures. All bytes are without thread-local blocks, which are on stacks.
-struct AssignmentSummary {
-  std::vector<AssignedBlock> blocks;  // largest first
-  int64_t total_bytes = 0;
-  int64_t parameter_bytes = 0;
-  int64_t constant_bytes = 0;
-  int64_t result_bytes = 0;  // that are not parameters
-  int64_t temporary_bytes = 0;
-  int64_t temporary_peak_bytes = 0;  // alive at once; -1: unknown
-  // Values that only one of the two has, or with another size: name of the instruction with its index, bytes there and
-  // here (-1: none). The largest difference first.
-  struct Difference {
-    std::string value;
-    int64_t assigned_bytes = -1;
-    int64_t estimated_bytes = -1;
-  };
-  std::vector<Difference> differences;
-};
-
-// Returns the figures of an assignment, without differences.
-AssignmentSummary SummarizeAssignment(const xla::BufferAssignmentProto& proto);
-// The same of the text that XLA dumps beside a module, `….-buffer-assignment.txt`, which does not tell what is alive at
-// once. Lines in other forms are left out.
-AssignmentSummary SummarizeAssignmentText(std::string_view text);
-
-// Reads the buffer assignment of an input. Returns null, with an error printed, if it has none.
-std::unique_ptr<AssignmentSummary> ReadAssignment(const InputPart& part, const Module& module,
-                                                  const MemoryAnalysis& memory, DiagnosticReporter* diagnostics);
-
-void WriteAssignmentText(const AssignmentSummary& summary, const MemoryUse& estimate, size_t top, TextWriter* out);
-void WriteAssignmentJson(const AssignmentSummary& summary, JsonWriter* json);
+void WriteAssignmentText(const dump::AssignmentSummary& summary, const MemoryUse& estimate, size_t top,
+                         TextWriter* out);
+void WriteAssignmentJson(const dump::AssignmentSummary& summary, JsonWriter* json);
 
 }  // namespace hlokit::cli
 

@@ -10,13 +10,15 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "io/dumps/dump_files.h"
 #include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "ir/graph/module_statistics.h"
+#include "passes/dumps/dump_stages.h"
+#include "passes/dumps/dumped_module.h"
+#include "passes/dumps/recompilations.h"
 #include "tools/hlo_inspect/assignment.h"
-#include "tools/hlo_inspect/dump_contents.h"
-#include "tools/hlo_inspect/recompilations.h"
 
 namespace hlokit::cli {
 namespace {
@@ -33,9 +35,9 @@ struct DumpDirFlags : InspectFlags {
 };
 
 // Returns "+3 fusion -5 add", the largest changes first, and of more than a line the number of the others.
-std::string OpcodeChanges(const OpcodeCounts& before, const OpcodeCounts& after) {
+std::string OpcodeChanges(const dump::OpcodeCounts& before, const dump::OpcodeCounts& after) {
   std::vector<std::pair<int64_t, std::string>> changes;
-  OpcodeCounts all = before;
+  dump::OpcodeCounts all = before;
   for (const auto& [opcode, count] : after) all[opcode];
   for (const auto& [opcode, count] : all) {
     const auto was = before.find(opcode), is = after.find(opcode);
@@ -55,8 +57,8 @@ std::string OpcodeChanges(const OpcodeCounts& before, const OpcodeCounts& after)
 }
 
 // Returns what changed, as ": -1 constant; shape 2, layout 1"; "" if nothing did.
-std::string Changes(const std::vector<DumpStage>& stages, const DumpStage& stage) {
-  const StageChange& change = *stage.change;
+std::string Changes(const std::vector<dump::DumpStage>& stages, const dump::DumpStage& stage) {
+  const dump::StageChange& change = *stage.change;
   std::string text = OpcodeChanges(stages[change.from].opcodes, stage.opcodes);
   std::string aspects;
   for (size_t k = 0; k < kAspects; ++k) {
@@ -69,13 +71,13 @@ std::string Changes(const std::vector<DumpStage>& stages, const DumpStage& stage
   return text.empty() ? "" : ": " + text;
 }
 
-void WriteStages(const DumpDirFlags& flags, const DumpedModule& module, TextWriter* out) {
+void WriteStages(const DumpDirFlags& flags, const dump::DumpedModule& module, TextWriter* out) {
   if (module.stages.empty()) return;
   const bool timed = std::any_of(module.stages.begin(), module.stages.end(),
-                                 [](const DumpStage& stage) { return stage.microseconds >= 0; });
+                                 [](const dump::DumpStage& stage) { return stage.microseconds >= 0; });
   *out << "  instructions   added  removed  changed" << (timed ? "        ms" : "") << "  stage\n";
   int64_t unchanged = 0;
-  for (const DumpStage& stage : module.stages) {
+  for (const dump::DumpStage& stage : module.stages) {
     if (stage.change && stage.change->same() && !flags.unchanged) {
       ++unchanged;
       continue;
@@ -107,7 +109,7 @@ void WriteCounts(std::string_view title, const std::vector<std::pair<std::string
   *out << "\n";
 }
 
-void WriteAssignment(const AssignmentSummary& summary, TextWriter* out) {
+void WriteAssignment(const dump::AssignmentSummary& summary, TextWriter* out) {
   *out << "  assignment  " << HumanBytes(summary.total_bytes);
   std::string_view separator = ": ";
   const auto part = [&](std::string_view name, int64_t bytes) {
@@ -134,9 +136,9 @@ void WritePasses(const xla::HloModuleMetadataProto& passes, TextWriter* out) {
        << absl::StrFormat(", in %.1f ms\n", (static_cast<double>(end) - static_cast<double>(begin)) * 1e-3);
 }
 
-void WriteModule(const DumpDirFlags& flags, const DumpedModule& module, TextWriter* out) {
+void WriteModule(const DumpDirFlags& flags, const dump::DumpedModule& module, TextWriter* out) {
   *out << module.id() << " " << module.name << "\n";
-  OpcodeCounts by_kind;
+  dump::OpcodeCounts by_kind;
   for (const DumpFile* file : module.files) ++by_kind[std::string(file->description)];
   WriteCounts("files", {by_kind.begin(), by_kind.end()}, out);
   if (module.assignment) WriteAssignment(*module.assignment, out);
@@ -148,7 +150,7 @@ void WriteModule(const DumpDirFlags& flags, const DumpedModule& module, TextWrit
   WriteStages(flags, module, out);
   std::vector<const DumpFile*> others;
   for (const DumpFile* file : module.files) {
-    const auto is_file = [&](const DumpStage& stage) { return stage.file == file; };
+    const auto is_file = [&](const dump::DumpStage& stage) { return stage.file == file; };
     const bool kernel =
         file->kind == Kind::kStablehlo && std::none_of(module.stages.begin(), module.stages.end(), is_file);
     if (file->kind == Kind::kOther || kernel) others.push_back(file);
@@ -161,10 +163,10 @@ void WriteModule(const DumpDirFlags& flags, const DumpedModule& module, TextWrit
   if (others.size() > flags.top) *out << "  ... " << static_cast<int64_t>(others.size() - flags.top) << " more\n";
 }
 
-void WriteDiffs(const std::vector<DumpedModule>& modules, TextWriter* out) {
+void WriteDiffs(const std::vector<dump::DumpedModule>& modules, TextWriter* out) {
   bool first = true;
-  for (const DumpedModule& module : modules) {
-    for (const DumpStage& stage : module.stages) {
+  for (const dump::DumpedModule& module : modules) {
+    for (const dump::DumpStage& stage : module.stages) {
       if (!stage.change || stage.change->diff_text.empty()) continue;
       *out << (std::exchange(first, false) ? "" : "\n") << module.id() << " " << module.name << ": " << stage.name
            << (stage.change->of_one_pass ? "" : " and passes before it") << "\n"
@@ -173,7 +175,7 @@ void WriteDiffs(const std::vector<DumpedModule>& modules, TextWriter* out) {
   }
 }
 
-void WriteChangeJson(const DumpedModule& module, const StageChange& change, JsonWriter* json) {
+void WriteChangeJson(const dump::DumpedModule& module, const dump::StageChange& change, JsonWriter* json) {
   json->Key("change").BeginObject().Member("from", module.stages[change.from].file->path);
   json->Member("of_one_pass", change.of_one_pass).Member("added", change.added).Member("removed", change.removed);
   json->Member("changed", change.changed).Key("pairs_that_differ").BeginObject();
@@ -190,7 +192,7 @@ void WriteChangeJson(const DumpedModule& module, const StageChange& change, Json
   json->EndObject();
 }
 
-void WriteStageJson(const DumpedModule& module, const DumpStage& stage, JsonWriter* json) {
+void WriteStageJson(const dump::DumpedModule& module, const dump::DumpStage& stage, JsonWriter* json) {
   json->BeginObject().Member("path", stage.file->path).Member("kind", stage.file->description);
   if (stage.file->kind == Kind::kPass) {
     json->Member("number", stage.file->pass_number).Member("pipeline", stage.file->pipeline);
@@ -204,7 +206,7 @@ void WriteStageJson(const DumpedModule& module, const DumpStage& stage, JsonWrit
   json->EndObject();
 }
 
-void WriteModuleJson(const DumpedModule& module, JsonWriter* json) {
+void WriteModuleJson(const dump::DumpedModule& module, JsonWriter* json) {
   json->BeginObject().Member("id", module.id()).Member("name", module.name).Key("files").BeginArray();
   for (const DumpFile* file : module.files) {
     json->BeginObject().Member("path", file->path).Member("kind", file->description);
@@ -227,19 +229,8 @@ void WriteModuleJson(const DumpedModule& module, JsonWriter* json) {
     }
   }
   json->EndArray().Key("stages").BeginArray();
-  for (const DumpStage& stage : module.stages) WriteStageJson(module, stage, json);
+  for (const dump::DumpStage& stage : module.stages) WriteStageJson(module, stage, json);
   json->EndArray().EndObject();
-}
-
-// Returns the names by which --diff finds a stage; none of other files.
-std::vector<std::string> DiffNames(const DumpFile& file) {
-  if (!IsStage(file.kind)) return {};
-  if (file.kind == Kind::kPass) {
-    return {file.pass, StrCat(file.pipeline, "/", file.pass), StrCat(file.pass_number), StageName(file)};
-  }
-  std::string underscored(file.description);
-  std::replace(underscored.begin(), underscored.end(), ' ', '_');
-  return {underscored, std::string(file.description), file.stage};
 }
 
 bool IsIn(const std::vector<std::string>& names, const std::string& name) {
@@ -247,12 +238,13 @@ bool IsIn(const std::vector<std::string>& names, const std::string& name) {
 }
 
 // Keeps the modules that --module names. Returns false after an error.
-bool SelectModules(const DumpDirFlags& flags, std::vector<DumpedModule>* modules, DiagnosticReporter* diagnostics) {
+bool SelectModules(const DumpDirFlags& flags, std::vector<dump::DumpedModule>* modules,
+                   DiagnosticReporter* diagnostics) {
   if (flags.module.empty()) return true;
-  std::vector<DumpedModule> selected;
+  std::vector<dump::DumpedModule> selected;
   std::vector<std::string> names;
-  for (DumpedModule& module : *modules) {
-    names.push_back(CommonName(module.files));
+  for (dump::DumpedModule& module : *modules) {
+    names.push_back(dump::CommonName(module.files));
     const DumpFile& first = *module.files.front();
     if (flags.module == names.back() || flags.module == first.module || flags.module == StrCat(first.number)) {
       selected.push_back(std::move(module));
@@ -267,13 +259,13 @@ bool SelectModules(const DumpDirFlags& flags, std::vector<DumpedModule>* modules
   return false;
 }
 
-bool CheckDiffName(const DumpDirFlags& flags, const std::vector<DumpedModule>& modules,
+bool CheckDiffName(const DumpDirFlags& flags, const std::vector<dump::DumpedModule>& modules,
                    DiagnosticReporter* diagnostics) {
   if (flags.diff.empty()) return true;
   std::vector<std::string> known;
-  for (const DumpedModule& module : modules) {
+  for (const dump::DumpedModule& module : modules) {
     for (const DumpFile* file : module.files) {
-      std::vector<std::string> names = DiffNames(*file);
+      std::vector<std::string> names = dump::StageNames(*file);
       if (IsIn(names, flags.diff)) return true;
       if (!names.empty() && !IsIn(known, names.front())) known.push_back(std::move(names.front()));
     }
@@ -283,6 +275,41 @@ bool CheckDiffName(const DumpDirFlags& flags, const std::vector<DumpedModule>& m
       StrCat("--diff: no pass `", flags.diff, "`", DidYouMeanSuffix(flags.diff, {known.begin(), known.end()})), kUsage);
   return false;
 }
+
+void WriteRecompilations(const std::vector<dump::Recompilations>& recompilations, TextWriter* out) {
+  for (const dump::Recompilations& module : recompilations) {
+    *out << module.name << " was compiled " << static_cast<int64_t>(module.count) << " times\n";
+    for (const dump::Recompilations::Comparison& c : module.compared) {
+      *out << "  " << c.after << (c.difference.empty() ? " is the same program as " : " differs first from ")
+           << c.before;
+      if (!c.difference.empty()) *out << " at " << c.difference;
+      *out << "\n";
+    }
+    if (module.left_out > 0) *out << "  ... " << static_cast<int64_t>(module.left_out) << " more\n";
+  }
+}
+
+// Reads files as inputs of the tool.
+class InputReader : public dump::DumpReader {
+ public:
+  explicit InputReader(DiagnosticReporter* diagnostics) : diagnostics_(*diagnostics) {}
+
+  std::shared_ptr<const SourceBuffer> Read(const std::string& path) override {
+    const std::vector<InputPart> parts = diagnostics_.Read(path);
+    return parts.size() == 1 ? parts[0].source : nullptr;
+  }
+  std::unique_ptr<Module> Parse(std::shared_ptr<const SourceBuffer> source, std::shared_ptr<Context> context) override {
+    const std::string_view text = source->text();
+    return diagnostics_.Parse({std::move(source), text}, std::move(context));
+  }
+  void Report(const DiagnosticSink& sink, const SourceBuffer& source) override { diagnostics_.Show(sink, source); }
+  void ReportError(std::string_view where, std::string_view message) override {
+    diagnostics_.ShowError(where, message, kRejected);
+  }
+
+ private:
+  DiagnosticReporter& diagnostics_;
+};
 
 int Run(const DumpDirFlags& flags) {
   DiagnosticReporter diagnostics(flags.input);
@@ -295,19 +322,23 @@ int Run(const DumpDirFlags& flags) {
     diagnostics.ShowError(flags.directory, "no files of a dump: their names are module_NNNN.NAME....", kRejected);
     return diagnostics.exit_code();
   }
-  std::vector<DumpedModule> modules = GroupFiles(listing->files);
+  std::vector<dump::DumpedModule> modules = dump::GroupFiles(listing->files);
   if (!SelectModules(flags, &modules, &diagnostics) || !CheckDiffName(flags, modules, &diagnostics)) {
     return diagnostics.exit_code();
   }
-  StageOptions options;
-  options.input = &flags.input;
-  options.shows_diff = [&](const DumpFile& file) { return !flags.diff.empty() && IsIn(DiffNames(file), flags.diff); };
+  dump::StageOptions options;
+  options.parse = flags.input.parse;
+  options.max_bytes = flags.input.max_bytes;
+  options.shows_diff = [&](const DumpFile& file) {
+    return !flags.diff.empty() && IsIn(dump::StageNames(file), flags.diff);
+  };
   options.only_diffs = !flags.diff.empty() && !flags.json;
   options.text = flags.text;
-  for (DumpedModule& module : modules) ReadDumpFiles(options, &module, &diagnostics);
-  const auto has_diff = [](const DumpedModule& module) {
+  InputReader reader(&diagnostics);
+  for (dump::DumpedModule& module : modules) ReadDumpFiles(options, &module, &reader);
+  const auto has_diff = [](const dump::DumpedModule& module) {
     return std::any_of(module.stages.begin(), module.stages.end(),
-                       [](const DumpStage& stage) { return stage.change && !stage.change->diff_text.empty(); });
+                       [](const dump::DumpStage& stage) { return stage.change && !stage.change->diff_text.empty(); });
   };
   if (!flags.diff.empty() && std::none_of(modules.begin(), modules.end(), has_diff)) {
     diagnostics.ShowError(flags.directory,
@@ -321,13 +352,13 @@ int Run(const DumpDirFlags& flags) {
     if (flags.json) {
       JsonWriter json(&out);
       json.BeginArray();
-      for (const DumpedModule& module : modules) WriteModuleJson(module, &json);
+      for (const dump::DumpedModule& module : modules) WriteModuleJson(module, &json);
       json.EndArray();
     } else if (!flags.diff.empty()) {
       WriteDiffs(modules, &out);
     } else {
-      for (const DumpedModule& module : modules) WriteModule(flags, module, &out);
-      WriteRecompilations(modules, flags.input, &out);
+      for (const dump::DumpedModule& module : modules) WriteModule(flags, module, &out);
+      WriteRecompilations(dump::FindRecompilations(modules, options), &out);
       if (listing->others > 0) {
         out << listing->others << (listing->others == 1 ? " file has" : " files have") << " no name of a dump\n";
       }

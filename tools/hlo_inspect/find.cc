@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hlo_inspect/find.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,24 +18,6 @@ struct FindFlags : InspectFlags {
   size_t limit = 100;
 };
 
-// The instructions up to the distance before and after one, in the order of the text.
-struct Neighborhood {
-  std::vector<Instruction> before, after;
-};
-
-Neighborhood NeighborsOf(const query::ValueFlow& flow, Instruction i, int64_t distance) {
-  Neighborhood neighborhood;
-  const auto reach = [&](query::FlowDirection direction, std::vector<Instruction>* out) {
-    for (const query::FlowStep& step : flow.Reach({&i, 1}, direction, distance, /*across_calls=*/false)) {
-      if (step.distance > 0) out->push_back(step.instruction);
-    }
-  };
-  reach(query::FlowDirection::kOperands, &neighborhood.before);
-  std::reverse(neighborhood.before.begin(), neighborhood.before.end());
-  reach(query::FlowDirection::kUsers, &neighborhood.after);
-  return neighborhood;
-}
-
 void WriteText(const FindFlags& flags, const query::Query& query, const InputPart& part, const Module& module,
                const std::vector<query::Match>& matches, TextWriter* out) {
   const TextLines lines(part.source->text());
@@ -47,10 +28,10 @@ void WriteText(const FindFlags& flags, const query::Query& query, const InputPar
       *out << "... " << static_cast<int64_t>(matches.size() - flags.limit) << " more (--top)\n";
       break;
     }
-    Neighborhood neighbors;
+    query::Neighborhood neighbors;
     if (flags.neighborhood > 0) {
       if (shown > 1) *out << "--\n";
-      neighbors = NeighborsOf(flow, match.root, flags.neighborhood);
+      neighbors = flow.NeighborsOf(match.root, flags.neighborhood);
     }
     for (const Instruction i : neighbors.before) *out << "  " << LineOf(part, lines, i) << "\n";
     *out << LineOf(part, lines, match.root) << "\n";
@@ -79,7 +60,7 @@ void WriteJson(const FindFlags& flags, const query::Query& query, const InputPar
     }
     json->EndObject();
     if (flags.neighborhood > 0) {
-      const Neighborhood neighbors = NeighborsOf(flow, match.root, flags.neighborhood);
+      const query::Neighborhood neighbors = flow.NeighborsOf(match.root, flags.neighborhood);
       json->Key("before").BeginArray();
       for (const Instruction i : neighbors.before) json->Value(i.name());
       json->EndArray().Key("after").BeginArray();

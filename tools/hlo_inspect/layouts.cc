@@ -2,15 +2,13 @@
 #include "tools/hlo_inspect/layouts.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "ir/core/saturating.h"
-#include "ir/core/str_cat.h"
 #include "ir/graph/module_statistics.h"
+#include "passes/analysis/layout_statistics.h"
 #include "tools/hlo_inspect/query.h"
 #include "tools/hlo_inspect/whole_program.h"
 
@@ -21,49 +19,9 @@ struct LayoutFlags : InspectFlags {
   size_t top = 20;
 };
 
-struct LayoutCount {
-  std::string layout;  // "{1,0:T(8,128)}", or "" without one
-  int64_t arrays = 0;
-  int64_t bytes = 0;
-};
-
-std::string LayoutOf(Shape shape) { return ToString(shape).substr(ToString(shape, /*with_layout=*/false).size()); }
-
-struct Layouts {
-  std::vector<LayoutCount> counts;   // by bytes, the largest first
-  std::vector<Instruction> changes;  // copies to another layout, the largest first
-  int64_t change_bytes = 0;
-};
-
-Layouts Collect(const Module& module) {
-  Layouts layouts;
-  std::map<std::string, LayoutCount> counts;
-  for (const Computation c : module.computations()) {
-    for (const Instruction i : c.instructions()) {
-      if (!i.shape().IsArray() || i.shape().rank() == 0) continue;
-      LayoutCount& count = counts[LayoutOf(i.shape())];
-      ++count.arrays;
-      count.bytes = SaturatingAdd(count.bytes, ByteSize(i.shape()));
-      if (i.opcode() == Opcode::kCopy && i.operand(0).shape().IsArray() && i.shape() != i.operand(0).shape()) {
-        layouts.changes.push_back(i);
-        layouts.change_bytes = SaturatingAdd(layouts.change_bytes, ByteSize(i.shape()));
-      }
-    }
-  }
-  for (auto& [layout, count] : counts) {
-    count.layout = layout;
-    layouts.counts.push_back(count);
-  }
-  std::stable_sort(layouts.counts.begin(), layouts.counts.end(),
-                   [](const LayoutCount& a, const LayoutCount& b) { return a.bytes > b.bytes; });
-  std::stable_sort(layouts.changes.begin(), layouts.changes.end(),
-                   [](Instruction a, Instruction b) { return ByteSize(a.shape()) > ByteSize(b.shape()); });
-  return layouts;
-}
-
 void Write(const LayoutFlags& flags, const InputPart& part, const Module& module, TextWriter* out, JsonWriter* json) {
   const TextLines lines(part.source->text());
-  const Layouts layouts = Collect(module);
+  const LayoutStatistics layouts = CollectLayouts(module);
   if (flags.json) {
     BeginModule(part, module, json);
     WriteWholeProgramMember(module, json);
@@ -74,7 +32,7 @@ void Write(const LayoutFlags& flags, const InputPart& part, const Module& module
     }
     json->EndArray().Key("changes").BeginArray();
     for (const Instruction i : layouts.changes) {
-      json->BeginObject().Member("from", LayoutOf(i.operand(0).shape())).Member("to", LayoutOf(i.shape()));
+      json->BeginObject().Member("from", LayoutText(i.operand(0).shape())).Member("to", LayoutText(i.shape()));
       json->Member("bytes", ByteSize(i.shape()));
       WriteMembers(lines, i, json);
       json->EndObject();
@@ -97,8 +55,8 @@ void Write(const LayoutFlags& flags, const InputPart& part, const Module& module
        << HumanBytes(layouts.change_bytes) << "\n";
   for (size_t k = 0; k < std::min(flags.top, layouts.changes.size()); ++k) {
     const Instruction i = layouts.changes[k];
-    *out << "  " << LayoutOf(i.operand(0).shape()) << " -> " << LayoutOf(i.shape()) << "  " << LineOf(part, lines, i)
-         << "\n";
+    *out << "  " << LayoutText(i.operand(0).shape()) << " -> " << LayoutText(i.shape()) << "  "
+         << LineOf(part, lines, i) << "\n";
   }
   if (layouts.changes.size() > flags.top) {
     *out << "  ... " << static_cast<int64_t>(layouts.changes.size() - flags.top) << " more\n";

@@ -2,15 +2,15 @@
 #include "tools/hlo_inspect/memory.h"
 
 #include <algorithm>
-#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "ir/core/json_writer.h"
 #include "ir/graph/module_statistics.h"
 #include "passes/analysis/cost.h"
-#include "passes/analysis/cost_key.h"
 #include "passes/analysis/memory.h"
+#include "passes/analysis/memory_table.h"
 #include "tools/hlo_inspect/assignment.h"
 #include "tools/hlo_inspect/cost.h"
 #include "tools/hlo_inspect/whole_program.h"
@@ -25,56 +25,20 @@ struct MemoryFlags : InspectFlags {
   bool assignment = false;
 };
 
-std::string_view NameOf(BufferKind kind) {
-  switch (kind) {
-    case BufferKind::kArgument:
-      return "argument";
-    case BufferKind::kConstant:
-      return "constant";
-    case BufferKind::kTemporary:
-      return "temporary";
-    case BufferKind::kResult:
-      return "result";
-  }
-  return "";
-}
-
-// Live bytes at the peak for one key.
-struct MemoryRow {
-  std::string key;
-  int64_t bytes = 0;
-  int64_t buffers = 0;
-};
-
-// Returns the rows, largest first, then by key.
-std::vector<MemoryRow> RowsAtPeak(const Module& module, const MemoryAnalysis& memory, CostKey by) {
-  std::map<std::string, MemoryRow> by_key;
-  for (const LiveBuffer& buffer : memory.LiveAtPeak(module)) {
-    const std::string key = KeyOf(ProducerOf(module.instruction(buffer.defining_instruction), buffer.leaf), by);
-    MemoryRow& row = by_key[key];
-    row.key = key;
-    row.bytes += buffer.bytes;
-    ++row.buffers;
-  }
-  std::vector<MemoryRow> rows;
-  for (auto& [key, row] : by_key) rows.push_back(std::move(row));
-  std::stable_sort(rows.begin(), rows.end(), [](const MemoryRow& a, const MemoryRow& b) { return a.bytes > b.bytes; });
-  return rows;
-}
-
-std::string_view PeakInstruction(const Module& module, const MemoryUse& use) {
-  return use.order.empty() ? "" : module.instruction(use.order[static_cast<size_t>(use.peak_position)]).name();
+std::string_view PeakName(const Module& module, const MemoryUse& use) {
+  const Instruction peak = PeakInstruction(module, use);
+  return peak.valid() ? peak.name() : "";
 }
 
 void WriteJson(const MemoryFlags& flags, const InputPart& part, const Module& module, const MemoryAnalysis& memory,
-               const AssignmentSummary* assignment, JsonWriter* json) {
+               const std::optional<dump::AssignmentSummary>& assignment, JsonWriter* json) {
   const MemoryUse& use = memory.OfModule();
   json->BeginObject();
   json->Member("file", part.source->name());
   if (part.count > 1) json->Member("group", part.index + 1);
   json->Member("module", module.name()).Member("scheduled", module.header().is_scheduled);
   WriteWholeProgramMember(module, json);
-  json->Member("peak_bytes", use.peak_bytes).Member("peak_instruction", PeakInstruction(module, use));
+  json->Member("peak_bytes", use.peak_bytes).Member("peak_instruction", PeakName(module, use));
   json->Member("argument_bytes", use.argument_bytes).Member("result_bytes", use.result_bytes);
   json->Member("constant_bytes", use.constant_bytes);
   json->Key("computations").BeginArray();
@@ -82,19 +46,19 @@ void WriteJson(const MemoryFlags& flags, const InputPart& part, const Module& mo
     const MemoryUse& own = memory.Of(c);
     if (own.order.empty()) continue;
     json->BeginObject().Member("name", c.name()).Member("temp_bytes", own.peak_bytes_beyond_arguments);
-    json->Member("peak_instruction", PeakInstruction(module, own)).EndObject();
+    json->Member("peak_instruction", PeakName(module, own)).EndObject();
   }
   json->EndArray();
   json->Key("live_at_peak").BeginArray();
   for (const LiveBuffer& buffer : memory.LiveAtPeak(module)) {
     json->BeginObject().Member("instruction", module.instruction(buffer.defining_instruction).name());
-    json->Member("shape_index", buffer.leaf).Member("bytes", buffer.bytes).Member("kind", NameOf(buffer.kind));
+    json->Member("shape_index", buffer.leaf).Member("bytes", buffer.bytes).Member("kind", ToString(buffer.kind));
     json->Member("live_from", buffer.begin).Member("live_to", buffer.end).EndObject();
   }
   json->EndArray();
   if (flags.by != CostKey::kInstruction) {
     json->Member("by", KeyName(flags.by)).Key("rows").BeginArray();
-    for (const MemoryRow& row : RowsAtPeak(module, memory, flags.by)) {
+    for (const MemoryRow& row : LiveAtPeakBy(module, memory, flags.by)) {
       json->BeginObject().Member("key", row.key).Member("bytes", row.bytes).Member("buffers", row.buffers).EndObject();
     }
     json->EndArray();
@@ -107,7 +71,7 @@ void WriteJson(const MemoryFlags& flags, const InputPart& part, const Module& mo
     }
     json->EndArray();
   }
-  if (assignment != nullptr) WriteAssignmentJson(*assignment, json);
+  if (assignment) WriteAssignmentJson(*assignment, json);
   json->EndObject();
 }
 
@@ -126,7 +90,7 @@ void WriteBuffers(const MemoryFlags& flags, const Module& module, const MemoryAn
   const std::vector<LiveBuffer> buffers = memory.LiveAtPeak(module);
   for (size_t k = 0; k < std::min(buffers.size(), flags.top); ++k) {
     WriteCell(HumanBytes(buffers[k].bytes), 14, out);
-    WriteCell(NameOf(buffers[k].kind), 14, out);
+    WriteCell(ToString(buffers[k].kind), 14, out);
     const Instruction producer = module.instruction(buffers[k].defining_instruction);
     *out << producer.name();
     if (producer.shape().IsTuple()) *out << "  leaf " << buffers[k].leaf;
@@ -140,7 +104,7 @@ void WriteRows(const MemoryFlags& flags, const Module& module, const MemoryAnaly
   WriteCell("live at peak", 14, out);
   WriteCell("buffers", 7, out);
   *out << KeyName(flags.by) << "\n";
-  const std::vector<MemoryRow> rows = RowsAtPeak(module, memory, flags.by);
+  const std::vector<MemoryRow> rows = LiveAtPeakBy(module, memory, flags.by);
   for (size_t k = 0; k < std::min(rows.size(), flags.top); ++k) {
     WriteCell(HumanBytes(rows[k].bytes), 14, out);
     WriteCell(std::to_string(rows[k].buffers), 7, out);
@@ -159,7 +123,7 @@ void WriteText(const MemoryFlags& flags, const Module& module, const MemoryAnaly
   *out << "module " << module.name() << (module.header().is_scheduled ? "" : "  (not scheduled: in post-order)")
        << "\n";
   WriteMemoryNote(module, out);
-  line("peak", use.peak_bytes, "  at " + std::string(PeakInstruction(module, use)));
+  line("peak", use.peak_bytes, "  at " + std::string(PeakName(module, use)));
   line("arguments", use.argument_bytes);
   line("results", use.result_bytes, "  beyond those in the memory of arguments");
   line("constants", use.constant_bytes, "  not in the peak");
@@ -179,6 +143,22 @@ void WriteText(const MemoryFlags& flags, const Module& module, const MemoryAnaly
   }
 }
 
+// Prints an error if the input has none.
+std::optional<dump::AssignmentSummary> ReadAssignment(const InputPart& part, const Module& module,
+                                                      const MemoryAnalysis& memory, DiagnosticReporter* diagnostics) {
+  DiagnosticSink sink;
+  std::optional<dump::AssignmentSummary> assignment =
+      dump::ReadAssignment(*part.source, part.text, module, memory, &sink);
+  diagnostics->Show(sink, *part.source);
+  if (!assignment && !sink.has_errors()) {
+    diagnostics->ShowError(part.label(),
+                           "no buffer assignment: an HloProto of a dump after optimization has one "
+                           "(--xla_dump_hlo_as_proto)",
+                           kRejected);
+  }
+  return assignment;
+}
+
 int Run(const MemoryFlags& flags) {
   DiagnosticReporter diagnostics(flags.input);
   return WriteReport(flags, &diagnostics, [&](TextWriter& out) {
@@ -191,17 +171,17 @@ int Run(const MemoryFlags& flags) {
         diagnostics.ShowError(part.label(), std::string(memory.status().message()), kRejected);
         return;
       }
-      std::unique_ptr<AssignmentSummary> assignment;
+      std::optional<dump::AssignmentSummary> assignment;
       if (flags.assignment) {
         assignment = ReadAssignment(part, module, *memory, &diagnostics);
-        if (assignment == nullptr) return;
+        if (!assignment) return;
       }
       if (flags.json) {
-        WriteJson(flags, part, module, *memory, assignment.get(), &json);
+        WriteJson(flags, part, module, *memory, assignment, &json);
       } else {
         out << (std::exchange(first, false) ? "" : "\n");
         WriteText(flags, module, *memory, &out);
-        if (assignment != nullptr) WriteAssignmentText(*assignment, memory->OfModule(), flags.top, &out);
+        if (assignment) WriteAssignmentText(*assignment, memory->OfModule(), flags.top, &out);
       }
     });
     if (flags.json) json.EndArray();

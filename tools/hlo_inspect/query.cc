@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hlo_inspect/query.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "ir/core/str_cat.h"
-#include "ir/core/suggest.h"
 #include "ir/text/printer.h"
+#include "passes/query/named.h"
 #include "tools/cli/text/regex.h"
 
 namespace hlokit::cli {
@@ -38,30 +37,10 @@ void AddQueryFlags(CLI::App* command, std::string* pattern, std::string* where) 
 
 Instruction FindNamed(const Module& module, const InputPart& part, std::string_view name,
                       DiagnosticReporter* diagnostics) {
-  std::string_view computation;
-  if (const size_t slash = name.find('/'); slash != std::string_view::npos) {
-    computation = name.substr(0, slash);
-    name.remove_prefix(slash + 1);
-  }
-  for (std::string_view* word : {&name, &computation}) {
-    if (word->starts_with('%')) word->remove_prefix(1);
-  }
-  Instruction found;
-  std::vector<std::string_view> names;
-  for (const Computation c : module.computations()) {
-    if (!computation.empty() && c.name() != computation) continue;
-    for (const Instruction i : c.instructions()) {
-      names.push_back(i.name());
-      if (i.name() != name) continue;
-      if (c.is_entry()) return i;
-      if (!found.valid()) found = i;
-    }
-  }
-  if (!found.valid()) {
-    diagnostics->ShowError(part.label(), StrCat("no instruction `", name, "`", DidYouMeanSuffix(name, names)),
-                           kRejected);
-  }
-  return found;
+  const absl::StatusOr<Instruction> found = query::FindNamed(module, name);
+  if (found.ok()) return *found;
+  diagnostics->ShowError(part.label(), std::string(found.status().message()), kRejected);
+  return Instruction();
 }
 
 std::string LineOf(const InputPart& part, const TextLines& lines, Instruction instruction) {

@@ -25,8 +25,7 @@ std::optional<query::Query> ParseQuery(const std::string& pattern, const std::st
 // Adds the argument PATTERN and --where.
 void AddQueryFlags(CLI::App* command, std::string* pattern, std::string* where);
 
-// Finds an instruction by `NAME`, `%NAME` or `COMPUTATION/NAME`, that of the entry computation if there are several
-// (texts are read with unique names). Prints an error with a suggestion and returns an invalid instruction if there is
+// Finds an instruction by its name (query::FindNamed). Prints an error and returns an invalid instruction if there is
 // none.
 Instruction FindNamed(const Module& module, const InputPart& part, std::string_view name,
                       DiagnosticReporter* diagnostics);

@@ -8,7 +8,6 @@
 
 #include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
-#include "ir/core/suggest.h"
 #include "ir/sharding/sharding.h"
 #include "passes/sharding/explanation.h"
 #include "passes/sharding/propagation.h"
@@ -37,40 +36,14 @@ std::string LeafName(Instruction i, int64_t leaf) {
   return StrCat(i.name(), " leaf ", leaf);
 }
 
-struct Subject {
-  Instruction instruction;
-  std::vector<int64_t> leaves;
-};
-
-// Finds `NAME` or `NAME[LEAF]`. Returns an invalid instruction if there is none.
-Subject FindSubject(const Module& module, std::string name) {
-  if (name.starts_with('%')) name.erase(0, 1);
-  Subject subject;
-  std::optional<int64_t> leaf;
-  if (const size_t bracket = name.find('['); bracket != name.npos && name.ends_with(']')) {
-    leaf = std::atoll(name.c_str() + bracket + 1);
-    name.erase(bracket);
-  }
-  for (Computation c : module.computations()) {
-    for (Instruction i : c.instructions()) {
-      if (i.name() == name) subject.instruction = i;
-    }
-  }
-  if (!subject.instruction.valid()) return subject;
-  const int64_t count = std::max<int64_t>(subject.instruction.shape().leaf_count(), 1);
-  for (int64_t k = 0; k < std::min<int64_t>(count, 64); ++k) {
-    if (!leaf || *leaf == k) subject.leaves.push_back(k);
-  }
-  return subject;
-}
-
 void WriteLine(const Module& module, const sharding::ExplanationLine& line, TextWriter* out) {
   for (int n = 0; n < line.depth; ++n) *out << "  ";
   *out << LeafName(module.instruction(line.instruction), line.leaf) << "  " << line.sharding << "  " << line.reason
        << "\n";
 }
 
-void WriteWhy(const Module& module, const sharding::PropagationLog& log, const Subject& subject, TextWriter* out) {
+void WriteWhy(const Module& module, const sharding::PropagationLog& log, const sharding::Subject& subject,
+              TextWriter* out) {
   for (int64_t leaf : subject.leaves) {
     const sharding::Explanation why = sharding::ExplainSharding(module, log, subject.instruction, leaf);
     if (why.chain.empty()) *out << LeafName(subject.instruction, leaf) << "  no sharding\n";
@@ -95,7 +68,7 @@ void WriteLines(std::string_view key, const Module& module, const std::vector<sh
 }
 
 void WriteJson(const ShardingsFlags& flags, const InputPart& part, const Module& module,
-               const sharding::PropagationLog& log, const Subject& subject, JsonWriter* json) {
+               const sharding::PropagationLog& log, const sharding::Subject& subject, JsonWriter* json) {
   json->BeginObject().Member("file", part.source->name());
   if (part.count > 1) json->Member("group", part.index + 1);
   json->Member("module", module.name());
@@ -166,18 +139,14 @@ int Run(const ShardingsFlags& given_flags) {
         diagnostics.ShowError(part.label(), std::string(counts.status().message()), kRejected);
         return;
       }
-      Subject subject;
+      sharding::Subject subject;
       if (!flags.why.empty()) {
-        subject = FindSubject(module, flags.why);
-        if (!subject.instruction.valid() || subject.leaves.empty()) {
-          std::vector<std::string_view> names;
-          for (Computation c : module.computations()) {
-            for (Instruction i : c.instructions()) names.push_back(i.name());
-          }
-          diagnostics.ShowError(
-              part.label(), StrCat("no instruction `", flags.why, "`", DidYouMeanSuffix(flags.why, names)), kRejected);
+        absl::StatusOr<sharding::Subject> found = sharding::FindSubject(module, flags.why);
+        if (!found.ok()) {
+          diagnostics.ShowError(part.label(), std::string(found.status().message()), kRejected);
           return;
         }
+        subject = *std::move(found);
       }
       if (flags.json) {
         WriteJson(flags, part, module, log, subject, &json);

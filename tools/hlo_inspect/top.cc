@@ -13,12 +13,11 @@
 #include "ir/graph/module_statistics.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/memory.h"
-#include "simulator/program/kernel_plan.h"
 #include "simulator/report/device_report.h"
+#include "simulator/report/instruction_times.h"
 #include "simulator/report/number_text.h"
 #include "simulator/report/origin.h"
 #include "simulator/timing/compile.h"
-#include "simulator/timing/device_selection.h"
 #include "simulator/timing/simulator.h"
 #include "tools/cli/flags/device_flag.h"
 #include "tools/hlo_inspect/quantities.h"
@@ -76,31 +75,19 @@ absl::StatusOr<Table> MemoryOf(const Module& module) {
 // Prints an error and returns nullopt if the module cannot be simulated.
 std::optional<Table> TimesOf(const TopFlags& flags, const InputPart& part, const Module& module,
                              DiagnosticReporter* diagnostics) {
-  const auto [name, topology_text] = tpu::SplitDeviceName(flags.device);
-  const std::optional<tpu::DeviceDescription> machine = LoadDeviceDescription(name, diagnostics);
-  if (!machine) return std::nullopt;
-  const absl::StatusOr<tpu::Topology> topology = tpu::TopologyFor(*machine, topology_text, module, flags.device);
-  if (!topology.ok()) {
-    diagnostics->ShowError("--device", std::string(topology.status().message()), kUsage);
-    return std::nullopt;
-  }
-  tpu::SimulationOptions options;
-  options.machine = *machine;
-  options.topology = *topology;
-  Table table;
-  table.compiled = std::make_unique<Module>(module.Clone());
+  const std::optional<tpu::SimulationOptions> options = LoadDevice(flags.device, module, diagnostics);
+  if (!options) return std::nullopt;
   if (tpu::IsCompiledForOtherDevice(module)) diagnostics->ShowWarning(part.label(), tpu::kCompiledAgain);
-  if (const absl::Status s = tpu::Compile(options, "tpu", table.compiled.get()); !s.ok()) {
-    diagnostics->ShowError(part.label(), std::string(s.message()), kRejected);
+  absl::StatusOr<tpu::InstructionTimes> times = tpu::TimeInstructions(*options, module);
+  if (!times.ok()) {
+    diagnostics->ShowError(part.label(), std::string(times.status().message()), kRejected);
     return std::nullopt;
   }
-  const tpu::KernelPlan plan(*table.compiled);
-  const tpu::Simulation simulation = tpu::Simulate(*table.compiled, plan, options);
-  table.total = simulation.device_seconds;
-  table.use = tpu::DeviceUseOf(options, simulation);
-  for (const tpu::OpRow& row : simulation.rows) {
-    table.rows.push_back({table.compiled->instruction(row.name), row.seconds, row.runs});
-  }
+  Table table;
+  table.compiled = std::move(times->compiled);
+  table.total = times->device_seconds;
+  table.use = times->use;
+  for (const tpu::InstructionTime& row : times->rows) table.rows.push_back({row.instruction, row.seconds, row.runs});
   return table;
 }
 

@@ -22,6 +22,7 @@
 #include "simulator/export/timeline.h"
 #include "simulator/export/xplane.h"
 #include "simulator/report/advice_text.h"
+#include "simulator/report/instruction_times.h"
 #include "simulator/report/report.h"
 #include "simulator/timing/host.h"
 #include "tools/cli/flags/device_flag.h"
@@ -84,7 +85,7 @@ bool WritePage(const SimulationFlags& flags, const tpu::ReportInput& input, cons
   const std::string json = tpu::ReportDocument(input, plan, host, options);
   GraphDocumentOptions graph;
   graph.device = flags.device;
-  graph.seconds = cli::SecondsByInstruction(input.module, input.simulation);
+  graph.seconds = tpu::SecondsByInstruction(input.module, input.simulation);
   return cli::WriteReportPage(flags.page, json, cli::GraphJson({{&input.module, graph}}), diagnostics);
 }
 

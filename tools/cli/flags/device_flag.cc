@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/core/str_cat.h"
@@ -29,6 +30,22 @@ std::optional<tpu::DeviceDescription> LoadDeviceDescription(const std::string& n
   std::optional<tpu::DeviceDescription> machine = tpu::ParseDeviceDescription(*parts[0].source, &sink);
   diagnostics->Show(sink, *parts[0].source);
   return machine;
+}
+
+std::optional<tpu::SimulationOptions> LoadDevice(const std::string& device, const Module& module,
+                                                 DiagnosticReporter* diagnostics) {
+  const auto [name, chips] = tpu::SplitDeviceName(device);
+  std::optional<tpu::DeviceDescription> machine = LoadDeviceDescription(name, diagnostics);
+  if (!machine) return std::nullopt;
+  absl::StatusOr<tpu::Topology> topology = tpu::TopologyFor(*machine, chips, module, device);
+  if (!topology.ok()) {
+    diagnostics->ShowError("--device", std::string(topology.status().message()), kUsage);
+    return std::nullopt;
+  }
+  tpu::SimulationOptions options;
+  options.machine = *std::move(machine);
+  options.topology = *std::move(topology);
+  return options;
 }
 
 std::string DeviceSummary(const tpu::DeviceDescription& machine) {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "passes/target/device_description.h"
+#include "simulator/timing/simulator.h"
 #include "tools/cli/cli.h"
 
 namespace hlokit::cli {
@@ -15,6 +16,10 @@ namespace hlokit::cli {
 // Loads a device description by builtin name or from a file. Prints errors, which name the flag.
 std::optional<tpu::DeviceDescription> LoadDeviceDescription(const std::string& name, DiagnosticReporter* diagnostics,
                                                             std::string_view flag = "--device");
+
+// Returns options to simulate the module on a device such as "v5e" or "mine.tpu:4x4". Prints errors of --device.
+std::optional<tpu::SimulationOptions> LoadDevice(const std::string& device, const Module& module,
+                                                 DiagnosticReporter* diagnostics);
 
 // Returns "197 TFLOP/s bf16, 16 GiB HBM at 819 GB/s, up to 256 chips".
 std::string DeviceSummary(const tpu::DeviceDescription& machine);

@@ -14,6 +14,7 @@
 #include "runtime/observe/profile_directory.h"
 #include "simulator/export/profile_simulation.h"
 #include "simulator/export/report_document.h"
+#include "simulator/report/instruction_times.h"
 #include "simulator/report/number_text.h"
 #include "simulator/timing/device_selection.h"
 #include "tools/cli/flags/device_flag.h"
@@ -81,7 +82,7 @@ std::string GraphsOf(const tpu::ProfileSimulation& simulated, const std::string&
     GraphSource& graph = graphs.emplace_back();
     graph.module = &input.module;
     graph.options.device = device;
-    graph.options.seconds = SecondsByInstruction(input.module, input.simulation);
+    graph.options.seconds = tpu::SecondsByInstruction(input.module, input.simulation);
   };
   const size_t main_program = simulated.replay().main_program;
   add(main_program);

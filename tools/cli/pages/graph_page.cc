@@ -16,10 +16,4 @@ std::string GraphJson(const std::vector<GraphSource>& graphs) {
   return text;
 }
 
-std::vector<double> SecondsByInstruction(const Module& module, const tpu::Simulation& simulation) {
-  std::vector<double> seconds(module.instruction_id_bound(), 0);
-  for (const tpu::OpRow& row : simulation.rows) seconds[row.name.value] += row.seconds;
-  return seconds;
-}
-
 }  // namespace hlokit::cli

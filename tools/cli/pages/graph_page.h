@@ -8,8 +8,6 @@
 
 #include "ir/graph/module.h"
 #include "passes/view/graph_document.h"
-#include "simulator/timing/simulator.h"
-#include "tools/cli/cli.h"
 
 namespace hlokit::cli {
 
@@ -21,10 +19,6 @@ struct GraphSource {
 
 // Returns the data of the page: an array of these graphs.
 std::string GraphJson(const std::vector<GraphSource>& graphs);
-
-// Returns the simulated seconds of each instruction over one execution, by InstructionId. Loops and calls have none of
-// their own.
-std::vector<double> SecondsByInstruction(const Module& module, const tpu::Simulation& simulation);
 
 }  // namespace hlokit::cli
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/hlo_inspect/recompilations.h"
+#include "passes/dumps/recompilations.h"
 
 #include <algorithm>
 #include <memory>
@@ -13,7 +13,7 @@
 #include "ir/digest/fingerprint_diff.h"
 #include "parser/formats/parser.h"
 
-namespace hlokit::cli {
+namespace hlokit::dump {
 namespace {
 
 constexpr size_t kMaxCompared = 20;  // modules of one name
@@ -41,13 +41,14 @@ std::vector<std::pair<std::string, std::vector<FirstStage>>> ByName(const std::v
 }
 
 // Returns null if the file cannot be read, which ReadDumpFiles has reported.
-std::unique_ptr<Module> ReadStage(const std::string& path, const InputOptions& input,
+std::unique_ptr<Module> ReadStage(const std::string& path, const StageOptions& options,
                                   std::shared_ptr<Context> context) {
   const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source =
-      ReadFile(path, input.max_bytes, FileContents::kModule);
+      ReadFile(path, options.max_bytes, FileContents::kModule);
   if (!source.ok()) return nullptr;
   DiagnosticSink sink;
-  std::unique_ptr<Module> module = ParseModulePart(*source, (*source)->text(), input.parse, &sink, std::move(context));
+  std::unique_ptr<Module> module =
+      ParseModulePart(*source, (*source)->text(), options.parse, &sink, std::move(context));
   return module != nullptr && module->entry().valid() ? std::move(module) : nullptr;
 }
 
@@ -72,27 +73,24 @@ std::string FirstDifference(const Module& before, const Module& after) {
 
 }  // namespace
 
-void WriteRecompilations(const std::vector<DumpedModule>& modules, const InputOptions& input, TextWriter* out) {
+std::vector<Recompilations> FindRecompilations(const std::vector<DumpedModule>& modules, const StageOptions& options) {
+  std::vector<Recompilations> result;
   for (const auto& [name, stages] : ByName(modules)) {
     if (stages.size() < 2) continue;
-    *out << name << " was compiled " << static_cast<int64_t>(stages.size()) << " times\n";
-    std::unique_ptr<Module> before = ReadStage(stages[0].path, input, nullptr);
+    Recompilations& found = result.emplace_back();
+    found.name = name;
+    found.count = stages.size();
+    std::unique_ptr<Module> before = ReadStage(stages[0].path, options, nullptr);
     for (size_t k = 1; k < std::min(stages.size(), kMaxCompared); ++k) {
       if (before == nullptr) break;
-      std::unique_ptr<Module> after = ReadStage(stages[k].path, input, before->shared_context());
+      std::unique_ptr<Module> after = ReadStage(stages[k].path, options, before->shared_context());
       if (after == nullptr) break;
-      const std::string difference = FirstDifference(*before, *after);
-      if (difference.empty()) {
-        *out << "  " << stages[k].id << " is the same program as " << stages[k - 1].id << "\n";
-      } else {
-        *out << "  " << stages[k].id << " differs first from " << stages[k - 1].id << " at " << difference << "\n";
-      }
+      found.compared.push_back({stages[k - 1].id, stages[k].id, FirstDifference(*before, *after)});
       before = std::move(after);
     }
-    if (stages.size() > kMaxCompared) {
-      *out << "  ... " << static_cast<int64_t>(stages.size() - kMaxCompared) << " more\n";
-    }
+    found.left_out = stages.size() > kMaxCompared ? stages.size() - kMaxCompared : 0;
   }
+  return result;
 }
 
-}  // namespace hlokit::cli
+}  // namespace hlokit::dump

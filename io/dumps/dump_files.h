@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of a folder of XLA's dumps (--xla_dump_to): what each holds, by the names that XLA gives them.
-#ifndef HLOKIT_TOOLS_CLI_DUMP_FILES_H_
-#define HLOKIT_TOOLS_CLI_DUMP_FILES_H_
+#ifndef HLOKIT_IO_DUMPS_DUMP_FILES_H_
+#define HLOKIT_IO_DUMPS_DUMP_FILES_H_
 
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace hlokit::cli {
+namespace hlokit {
 
 // A file named [PREFIX.]module_NNNN.[MODULE.]REST, or jax_irNNNN_MODULE_compile.mlir, as jax_dump_ir_to writes it. REST
 // is the name of a stage of the module, such as `cpu_after_optimizations` or
@@ -63,6 +63,6 @@ bool IsStage(DumpFile::Kind kind);
 // Returns true for a file whose name says that it holds no module, but something else of one.
 bool IsKnownSideFile(const DumpFile& file);
 
-}  // namespace hlokit::cli
+}  // namespace hlokit
 
-#endif  // HLOKIT_TOOLS_CLI_DUMP_FILES_H_
+#endif  // HLOKIT_IO_DUMPS_DUMP_FILES_H_

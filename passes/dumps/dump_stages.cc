@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/hlo_inspect/dump_stages.h"
+#include "passes/dumps/dump_stages.h"
 
 #include <algorithm>
 #include <memory>
 #include <tuple>
 #include <utility>
 
+#include "io/dumps/module_files.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/text_writer.h"
-#include "parser/formats/stablehlo_program.h"
+#include "parser/formats/parser.h"
 
-namespace hlokit::cli {
+namespace hlokit::dump {
 namespace {
 
 // A context keeps the contents of all its modules, so a new one begins after this many bytes of files.
@@ -64,8 +65,7 @@ struct ReadModule {
 
 class StageReader {
  public:
-  StageReader(const StageOptions& options, DiagnosticReporter* diagnostics)
-      : options_(options), diagnostics_(*diagnostics) {}
+  StageReader(const StageOptions& options, DumpReader* reader) : options_(options), reader_(*reader) {}
 
   std::vector<DumpStage> Run(const std::vector<const DumpFile*>& files) {
     bool found = false;
@@ -79,11 +79,10 @@ class StageReader {
  private:
   // Reads one file. Returns false after an error.
   bool Add(const DumpFile& file) {
-    const std::vector<InputPart> parts = diagnostics_.Read(file.path);
-    if (parts.size() != 1) return false;
-    if (file.kind == DumpFile::Kind::kStablehlo && !IsStablehloDump(parts[0].text)) return true;
-    const bool equal_text =
-        previous_.module != nullptr && !file.is_proto && previous_.source->text() == parts[0].source->text();
+    const std::shared_ptr<const SourceBuffer> source = reader_.Read(file.path);
+    if (source == nullptr) return false;
+    if (file.kind == DumpFile::Kind::kStablehlo && !IsStablehloDump(source->text())) return true;
+    const bool equal_text = previous_.module != nullptr && !file.is_proto && previous_.source->text() == source->text();
     if (equal_text) {
       DumpStage stage = stages_.back();
       stage.file = &file;
@@ -99,8 +98,7 @@ class StageReader {
     }
     if (previous_.module != nullptr && context_bytes_ > kMaxContextBytes) Renew();
     ReadModule read = {
-        diagnostics_.Parse(parts[0], previous_.module == nullptr ? nullptr : previous_.module->shared_context()),
-        parts[0].source};
+        reader_.Parse(source, previous_.module == nullptr ? nullptr : previous_.module->shared_context()), source};
     if (read.module == nullptr) return false;
     if (previous_.module == nullptr) context_bytes_ = 0;
     context_bytes_ += file.bytes;
@@ -127,7 +125,7 @@ class StageReader {
     DiagnosticSink sink;
     const std::shared_ptr<const SourceBuffer> source = previous_.source;
     previous_.module = nullptr;
-    previous_.module = ParseModulePart(source, source->text(), options_.input->parse, &sink);
+    previous_.module = ParseModulePart(source, source->text(), options_.parse, &sink);
     context_bytes_ = source->text().size();
   }
 
@@ -168,7 +166,7 @@ class StageReader {
   }
 
   const StageOptions& options_;
-  DiagnosticReporter& diagnostics_;
+  DumpReader& reader_;
   std::vector<DumpStage> stages_;
   ReadModule previous_;  // of the last stage
   uint64_t context_bytes_ = 0;
@@ -176,25 +174,26 @@ class StageReader {
 
 }  // namespace
 
-bool IsStablehloDump(std::string_view text) {
-  if (!LooksLikeStablehlo(text)) return false;
-  if (text.starts_with("ML\xefR")) return true;
-  for (std::string_view word : {"stablehlo.", "mhlo.", "@main"}) {
-    if (text.find(word) != std::string_view::npos) return true;
-  }
-  return false;
-}
-
 std::string StageName(const DumpFile& file) {
   if (file.kind == DumpFile::Kind::kPass) return StrCat(file.pass_number, " ", file.pipeline, "/", file.pass);
   if (file.kind == DumpFile::Kind::kStablehlo) return "StableHLO";
   return file.kind == DumpFile::Kind::kStage ? file.stage : std::string(file.description);
 }
 
-std::vector<DumpStage> ReadStages(const std::vector<const DumpFile*>& files, const StageOptions& options,
-                                  DiagnosticReporter* diagnostics) {
-  const std::vector<const DumpFile*> ordered = InOrder(files);
-  return StageReader(options, diagnostics).Run(options.only_diffs ? OnlyDiffs(ordered, options) : ordered);
+std::vector<std::string> StageNames(const DumpFile& file) {
+  if (!IsStage(file.kind)) return {};
+  if (file.kind == DumpFile::Kind::kPass) {
+    return {file.pass, StrCat(file.pipeline, "/", file.pass), StrCat(file.pass_number), StageName(file)};
+  }
+  std::string underscored(file.description);
+  std::replace(underscored.begin(), underscored.end(), ' ', '_');
+  return {underscored, std::string(file.description), file.stage};
 }
 
-}  // namespace hlokit::cli
+std::vector<DumpStage> ReadStages(const std::vector<const DumpFile*>& files, const StageOptions& options,
+                                  DumpReader* reader) {
+  const std::vector<const DumpFile*> ordered = InOrder(files);
+  return StageReader(options, reader).Run(options.only_diffs ? OnlyDiffs(ordered, options) : ordered);
+}
+
+}  // namespace hlokit::dump

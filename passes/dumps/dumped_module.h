@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the files of a dump say of each of its modules.
-#ifndef HLOKIT_TOOLS_HLO_INSPECT_DUMP_CONTENTS_H_
-#define HLOKIT_TOOLS_HLO_INSPECT_DUMP_CONTENTS_H_
+#ifndef HLOKIT_PASSES_DUMPS_DUMPED_MODULE_H_
+#define HLOKIT_PASSES_DUMPS_DUMPED_MODULE_H_
 
 #include <cstdint>
 #include <optional>
@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "io/dumps/dump_files.h"
 #include "parser/proto/hlo.pb.h"
-#include "tools/cli/cli.h"
-#include "tools/cli/dump_files.h"
-#include "tools/hlo_inspect/assignment.h"
-#include "tools/hlo_inspect/dump_stages.h"
+#include "passes/dumps/buffer_assignment.h"
+#include "passes/dumps/dump_reader.h"
+#include "passes/dumps/dump_stages.h"
 
-namespace hlokit::cli {
+namespace hlokit::dump {
 
 struct DumpedModule {
   std::vector<const DumpFile*> files;  // at least one
@@ -36,9 +36,9 @@ std::vector<DumpedModule> GroupFiles(const std::vector<DumpFile>& files);
 // Returns the words that all files of a module have in common after its number; of one file the first.
 std::string CommonName(const std::vector<const DumpFile*>& files);
 
-// Reads the files of a module, with only_diffs its stages alone. Errors of files are printed.
-void ReadDumpFiles(const StageOptions& options, DumpedModule* module, DiagnosticReporter* diagnostics);
+// Reads the files of a module, with only_diffs its stages alone. Errors of files go to the reader.
+void ReadDumpFiles(const StageOptions& options, DumpedModule* module, DumpReader* reader);
 
-}  // namespace hlokit::cli
+}  // namespace hlokit::dump
 
-#endif  // HLOKIT_TOOLS_HLO_INSPECT_DUMP_CONTENTS_H_
+#endif  // HLOKIT_PASSES_DUMPS_DUMPED_MODULE_H_

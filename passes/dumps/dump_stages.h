@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The modules of a dump in the order of the compilation, and what each pass changed.
-#ifndef HLOKIT_TOOLS_HLO_INSPECT_DUMP_STAGES_H_
-#define HLOKIT_TOOLS_HLO_INSPECT_DUMP_STAGES_H_
+#ifndef HLOKIT_PASSES_DUMPS_DUMP_STAGES_H_
+#define HLOKIT_PASSES_DUMPS_DUMP_STAGES_H_
 
 #include <array>
 #include <cstddef>
@@ -13,12 +13,13 @@
 #include <string_view>
 #include <vector>
 
+#include "io/dumps/dump_files.h"
+#include "parser/text/parse_options.h"
 #include "passes/diff/diff_text.h"
 #include "passes/diff/module_diff.h"
-#include "tools/cli/cli.h"
-#include "tools/cli/dump_files.h"
+#include "passes/dumps/dump_reader.h"
 
-namespace hlokit::cli {
+namespace hlokit::dump {
 
 using OpcodeCounts = std::map<std::string, int64_t, std::less<>>;
 
@@ -48,7 +49,8 @@ struct DumpStage {
 };
 
 struct StageOptions {
-  const InputOptions* input = nullptr;
+  ParseOptions parse;
+  uint64_t max_bytes = uint64_t{1} << 32;           // of a file
   std::function<bool(const DumpFile&)> shows_diff;  // whether to fill diff_text
   bool only_diffs = false;                          // reads only these stages and those before them
   DiffTextOptions text;                             // without labels
@@ -57,14 +59,15 @@ struct StageOptions {
 // Returns the name of a stage for people.
 std::string StageName(const DumpFile& file);
 
-// Returns false for MLIR of other dialects, in which a compiler dumps kernels. The beginning of a text is enough.
-bool IsStablehloDump(std::string_view text);
+// Returns the names by which users call a stage, the preferred one first: of a pass its own, PIPELINE/PASS, its number;
+// "after_optimizations". None of other files.
+std::vector<std::string> StageNames(const DumpFile& file);
 
 // Reads the stages among the files of one module; of a stage in several forms, the first that can be read. Two modules
-// are in memory at a time, with what they share. Errors of files are printed.
+// are in memory at a time, with what they share. Errors of files go to the reader.
 std::vector<DumpStage> ReadStages(const std::vector<const DumpFile*>& files, const StageOptions& options,
-                                  DiagnosticReporter* diagnostics);
+                                  DumpReader* reader);
 
-}  // namespace hlokit::cli
+}  // namespace hlokit::dump
 
-#endif  // HLOKIT_TOOLS_HLO_INSPECT_DUMP_STAGES_H_
+#endif  // HLOKIT_PASSES_DUMPS_DUMP_STAGES_H_

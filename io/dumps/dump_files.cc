@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/dump_files.h"
+#include "io/dumps/dump_files.h"
 
 #include <algorithm>
 #include <charconv>
@@ -12,7 +12,7 @@
 #include "io/stores/store_url.h"
 #include "ir/core/str_cat.h"
 
-namespace hlokit::cli {
+namespace hlokit {
 namespace {
 
 using Kind = DumpFile::Kind;
@@ -216,4 +216,4 @@ absl::StatusOr<DumpListing> ListDumpFiles(const std::string& directory) {
   return listing;
 }
 
-}  // namespace hlokit::cli
+}  // namespace hlokit

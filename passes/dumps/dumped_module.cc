@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/hlo_inspect/dump_contents.h"
+#include "passes/dumps/dumped_module.h"
 
 #include <algorithm>
 #include <charconv>
@@ -12,7 +12,7 @@
 #include "ir/core/str_cat.h"
 #include "parser/proto/proto_file.h"
 
-namespace hlokit::cli {
+namespace hlokit::dump {
 namespace {
 
 using Kind = DumpFile::Kind;
@@ -60,30 +60,30 @@ std::vector<std::pair<std::string, int64_t>> CountThunks(std::string_view text) 
   return thunks;
 }
 
-std::optional<std::string> ReadText(const DumpFile& file, const InputOptions& input, DiagnosticReporter* diagnostics) {
-  const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = ReadFile(file.path, input.max_bytes);
+std::optional<std::string> ReadText(const DumpFile& file, const StageOptions& options, DumpReader* reader) {
+  const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = ReadFile(file.path, options.max_bytes);
   if (source.ok()) return std::string((*source)->text());
-  diagnostics->ShowError("", std::string(source.status().message()), kRejected);
+  reader->ReportError("", std::string(source.status().message()));
   return std::nullopt;
 }
 
-// Reads a message of a module. Returns null if the file holds none, or after errors, which are printed.
-std::unique_ptr<ProtoFile> ReadProto(const DumpFile& file, DiagnosticReporter* diagnostics) {
-  const std::vector<InputPart> parts = diagnostics->Read(file.path);
-  if (parts.size() != 1) return nullptr;
-  const std::optional<ProtoForm> form = DetectProto(parts[0].text);
+// Reads a message of a module. Returns null if the file holds none, or after errors.
+std::unique_ptr<ProtoFile> ReadProto(const DumpFile& file, DumpReader* reader) {
+  const std::shared_ptr<const SourceBuffer> source = reader->Read(file.path);
+  if (source == nullptr) return nullptr;
+  const std::optional<ProtoForm> form = DetectProto(source->text());
   if (!form) return nullptr;
   DiagnosticSink sink;
-  std::unique_ptr<ProtoFile> proto = ProtoFile::Read(*parts[0].source, parts[0].text, *form, &sink);
-  diagnostics->Show(sink, *parts[0].source);
+  std::unique_ptr<ProtoFile> proto = ProtoFile::Read(*source, source->text(), *form, &sink);
+  reader->Report(sink, *source);
   return proto;
 }
 
-std::string DescribeSnapshot(const DumpFile& file, DiagnosticReporter* diagnostics) {
+std::string DescribeSnapshot(const DumpFile& file, DumpReader* reader) {
   if (file.bytes > kMaxSnapshotBytes) return "";
-  const std::unique_ptr<ProtoFile> proto = ReadProto(file, diagnostics);
+  const std::unique_ptr<ProtoFile> proto = ReadProto(file, reader);
   if (proto == nullptr || proto->argument_lists() == 0) {
-    diagnostics->ShowError(file.path, "not a snapshot, or it is cut off or damaged", kRejected);
+    reader->ReportError(file.path, "not a snapshot, or it is cut off or damaged");
     return "";
   }
   if (const xla::HloSnapshot* snapshot = proto->snapshot()) {
@@ -93,15 +93,14 @@ std::string DescribeSnapshot(const DumpFile& file, DiagnosticReporter* diagnosti
   return StrCat("arguments of ", proto->argument_lists(), proto->argument_lists() == 1 ? " partition" : " partitions");
 }
 
-void ReadPassTimes(const DumpFile& file, const InputOptions& input, DumpedModule* module,
-                   DiagnosticReporter* diagnostics) {
-  const std::optional<std::string> text = ReadText(file, input, diagnostics);
+void ReadPassTimes(const DumpFile& file, const StageOptions& options, DumpedModule* module, DumpReader* reader) {
+  const std::optional<std::string> text = ReadText(file, options, reader);
   if (!text) return;
   xla::HloModuleMetadataProto passes;
   int line = 0, column = 0;  // from 0
   const absl::Status status = ParseMessage(*text, ProtoEncoding::kText, &passes, &line, &column);
   if (!status.ok()) {
-    diagnostics->ShowError(StrCat(file.path, ":", line + 1, ":", column + 1), std::string(status.message()), kRejected);
+    reader->ReportError(StrCat(file.path, ":", line + 1, ":", column + 1), std::string(status.message()));
     return;
   }
   std::map<std::string, int64_t> microseconds;  // by file name
@@ -171,11 +170,10 @@ std::vector<DumpedModule> GroupFiles(const std::vector<DumpFile>& files) {
   return modules;
 }
 
-void ReadDumpFiles(const StageOptions& options, DumpedModule* module, DiagnosticReporter* diagnostics) {
-  module->stages = ReadStages(module->files, options, diagnostics);
+void ReadDumpFiles(const StageOptions& options, DumpedModule* module, DumpReader* reader) {
+  module->stages = ReadStages(module->files, options, reader);
   module->name = module->stages.empty() ? CommonName(module->files) : module->stages.front().module_name;
   if (options.only_diffs) return;
-  const InputOptions& input = *options.input;
   const DumpFile* last = nullptr;  // the message of the compiled module
   for (const DumpFile* file : module->files) {
     switch (file->kind) {
@@ -183,21 +181,21 @@ void ReadDumpFiles(const StageOptions& options, DumpedModule* module, Diagnostic
         if (file->is_proto) last = file;
         break;
       case Kind::kThunkSequence:
-        if (const std::optional<std::string> text = ReadText(*file, input, diagnostics)) {
+        if (const std::optional<std::string> text = ReadText(*file, options, reader)) {
           module->thunks = CountThunks(*text);
         }
         break;
       case Kind::kBufferAssignment:
-        if (const std::optional<std::string> text = ReadText(*file, input, diagnostics)) {
+        if (const std::optional<std::string> text = ReadText(*file, options, reader)) {
           AssignmentSummary summary = SummarizeAssignmentText(*text);
           if (!summary.blocks.empty()) module->assignment = std::move(summary);
         }
         break;
       case Kind::kPassTimes:
-        ReadPassTimes(*file, input, module, diagnostics);
+        ReadPassTimes(*file, options, module, reader);
         break;
       case Kind::kSnapshot:
-        module->snapshots.emplace_back(file, DescribeSnapshot(*file, diagnostics));
+        module->snapshots.emplace_back(file, DescribeSnapshot(*file, reader));
         break;
       case Kind::kStablehlo:
       case Kind::kBeforeOptimizations:
@@ -208,10 +206,10 @@ void ReadDumpFiles(const StageOptions& options, DumpedModule* module, Diagnostic
     }
   }
   if (last == nullptr) return;
-  const std::unique_ptr<ProtoFile> proto = ReadProto(*last, diagnostics);  // which tells what is alive at once too
+  const std::unique_ptr<ProtoFile> proto = ReadProto(*last, reader);  // which tells what is alive at once too
   if (proto != nullptr && proto->buffer_assignment() != nullptr) {
     module->assignment = SummarizeAssignment(*proto->buffer_assignment());
   }
 }
 
-}  // namespace hlokit::cli
+}  // namespace hlokit::dump
