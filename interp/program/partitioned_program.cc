@@ -7,6 +7,7 @@
 #include "interp/program/program_passes.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/literal_fill.h"
+#include "ir/graph/source_line.h"
 #include "ir/sharding/unpartitioned.h"
 
 namespace hlokit::interp {
@@ -43,10 +44,7 @@ absl::Status PartitionInPlace(int64_t partitions, DiagnosticSink* warnings, Modu
 void ReportPartitionError(const Module& whole, const absl::Status& status, std::string hint, DiagnosticSink* sink) {
   const Instruction sharded = FirstUnpartitioned(whole);
   if (!sharded.valid()) return;
-  SourceRange range;
-  const uint32_t offset = sharded.record().source_offset;
-  if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(sharded.name().size())};
-  sink->Error(DiagnosticKind::kSharding, range,
+  sink->Error(DiagnosticKind::kSharding, NameRangeOf(sharded),
               StrCat("the program with the sharding of `", sharded.name(),
                      "` cannot be partitioned: ", std::string(status.message())),
               std::move(hint));

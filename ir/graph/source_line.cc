@@ -24,4 +24,15 @@ std::string SourceLineOf(Instruction instruction) {
   return file == nullptr ? "" : StrCat(context.str(*file), ":", location->line);
 }
 
+std::string_view OpNameOf(Instruction instruction) {
+  const Metadata metadata = instruction.metadata();
+  return metadata.op_name ? instruction.module().context().str(metadata.op_name) : std::string_view();
+}
+
+SourceRange NameRangeOf(Instruction instruction) {
+  const uint32_t offset = instruction.record().source_offset;
+  if (offset == InstructionRecord::kNoSourceOffset) return {};
+  return {offset, static_cast<uint32_t>(instruction.name().size())};
+}
+
 }  // namespace hlokit

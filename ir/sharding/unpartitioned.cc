@@ -7,6 +7,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
+#include "ir/graph/source_line.h"
 #include "ir/sharding/sdy_mesh.h"
 #include "ir/sharding/sharding.h"
 #include "ir/text/frontend_attributes.h"
@@ -151,9 +152,7 @@ bool TakePartitionsOfShardings(Module* module, DiagnosticSink* warnings) {
   const Instruction sharded = FirstUnpartitioned(*module);
   if (!sharded.valid()) return false;
   const int64_t partitions = PartitionsOfShardings(*module);
-  SourceRange range;
-  const uint32_t offset = sharded.record().source_offset;
-  if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(sharded.name().size())};
+  const SourceRange range = NameRangeOf(sharded);
   if (partitions <= 1) {
     if (warnings != nullptr && HasTiledSharding(sharded)) {
       warnings->Warning(

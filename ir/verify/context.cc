@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/core/str_cat.h"
+#include "ir/graph/source_line.h"
 #include "ir/inference/shape_inference.h"
 
 namespace hlokit::verify_internal {
@@ -43,12 +44,7 @@ VerifierContext::VerifierContext(const Module& m, const VerifierOptions& o, Diag
 }
 
 void VerifierContext::Report(Instruction at, DiagnosticKind kind, std::string_view message, std::string hint) {
-  const std::string_view name = at.name();
-  SourceRange range;
-  if (at.record().source_offset != InstructionRecord::kNoSourceOffset) {
-    range = {at.record().source_offset, static_cast<uint32_t>(name.size())};
-  }
-  sink_->Error(kind, range, StrCat("`", name, "`: ", message), std::move(hint));
+  sink_->Error(kind, NameRangeOf(at), StrCat("`", at.name(), "`: ", message), std::move(hint));
 }
 
 void VerifierContext::Report(Computation at, DiagnosticKind kind, std::string_view message) {

@@ -11,6 +11,7 @@
 #include "io/arrays/array_file.h"
 #include "io/arrays/npy.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/source_line.h"
 #include "tools/cli/output_file.h"
 
 namespace hlokit::run {
@@ -172,11 +173,8 @@ void WarnOfNonfinite(const Flags& flags, const Module& module, absl::Span<const 
   }
   if (nans == 0 && infinities == 0) return;
   const Instruction root = module.entry().root();
-  SourceRange range;
-  const uint32_t offset = root.record().source_offset;
-  if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(root.name().size())};
   sink->Warning(
-      DiagnosticKind::kEvaluation, range,
+      DiagnosticKind::kEvaluation, NameRangeOf(root),
       StrCat("the results of these synthetic arguments have ", nans, " NaN and ", infinities, " infinite values"),
       "--debug-nans shows the instruction that produces the first of them");
 }
