@@ -19,8 +19,7 @@
 #include "io/files/read_file.h"
 #include "parser/formats/parser.h"
 #include "passes/core/pipeline.h"
-#include "simulator/memory/memory_plan.h"
-#include "simulator/program/kernel_plan.h"
+#include "simulator/report/simulated_module.h"
 #include "simulator/timing/simulator.h"
 
 namespace hlokit {
@@ -45,12 +44,10 @@ Result Simulate(const Module& original, const tpu::SimulationOptions& options, i
       absl::StatusOr<Pipeline> pipeline = Pipeline::Parse("tpu");
       if (!pipeline.ok() || !pipeline->Run(module).ok()) std::exit(1);
     }
-    const tpu::KernelPlan plan(module);
-    const tpu::Simulation simulation = tpu::Simulate(module, plan, options);
-    tpu::PlanMemory(options.machine, module, plan, simulation.implicit_partitions);
+    const tpu::SimulatedModule simulated(module, options);
     times.push_back(bench::ProcessMilliseconds() - before);
-    result.events = simulation.devices.events;
-    result.devices = simulation.devices.devices;
+    result.events = simulated.simulation.devices.events;
+    result.devices = simulated.simulation.devices.devices;
   }
   result.milliseconds = bench::Median(times);
   return result;

@@ -17,10 +17,7 @@
 #include "passes/diff/module_diff.h"
 #include "passes/diff/module_patch.h"
 #include "passes/view/diff_documents.h"
-#include "simulator/program/kernel_plan.h"
-#include "simulator/timing/compile.h"
-#include "simulator/timing/device_selection.h"
-#include "simulator/timing/simulator.h"
+#include "simulator/report/instruction_times.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/flags/device_flag.h"
 #include "tools/cli/number_flag.h"
@@ -75,27 +72,12 @@ bool ParseIgnored(const std::vector<std::string>& names, Aspects* ignored, std::
 // Adds the time of both modules on the device to the summary. Returns false after an error, which is printed.
 bool AddSimulatedTime(const Flags& flags, const Module& a, const Module& b, cli::DiagnosticReporter* diagnostics,
                       DiffSummary* summary) {
-  const auto [machine_name, topology_text] = tpu::SplitDeviceName(flags.device);
-  const std::optional<tpu::DeviceDescription> machine = cli::LoadDeviceDescription(machine_name, diagnostics);
-  if (!machine) return false;
   DiffQuantity time{StrCat("microseconds on ", flags.device), 0, 0, false};
   for (const Module* module : {&a, &b}) {
-    const absl::StatusOr<tpu::Topology> topology = tpu::TopologyFor(*machine, topology_text, *module, flags.device);
-    if (!topology.ok()) {
-      diagnostics->ShowError("--device", std::string(topology.status().message()), cli::kUsage);
-      return false;
-    }
-    tpu::SimulationOptions options;
-    options.machine = *machine;
-    options.topology = *topology;
-    Module compiled = module->Clone();
-    if (tpu::IsCompiledForOtherDevice(*module)) diagnostics->ShowWarning(module->name(), tpu::kCompiledAgain);
-    if (const absl::Status s = tpu::Compile(options, "tpu", &compiled); !s.ok()) {
-      diagnostics->ShowError(module->name(), std::string(s.message()), cli::kRejected);
-      return false;
-    }
-    const tpu::KernelPlan plan(compiled);
-    (module == &a ? time.before : time.after) = 1e6 * tpu::Simulate(compiled, plan, options).device_seconds;
+    const std::optional<tpu::InstructionTimes> times =
+        cli::TimeOnDevice(flags.device, module->name(), *module, diagnostics);
+    if (!times) return false;
+    (module == &a ? time.before : time.after) = 1e6 * times->device_seconds;
   }
   summary->totals.push_back(time);
   return true;

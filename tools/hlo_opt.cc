@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "ir/core/expected_diagnostics.h"
 #include "ir/core/printable_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/literal_fill.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
 #include "tools/cli/cli.h"
-#include "tools/cli/expected_diagnostics.h"
 #include "tools/cli/flags/given_flag.h"
 #include "tools/cli/flags/pass_flags.h"
 #include "tools/cli/flags/print_flags.h"
@@ -140,7 +140,7 @@ int CompareDiagnostics(const Flags& flags, const std::vector<cli::InputPart>& pa
     const std::unique_ptr<Module> module = ParseModulePart(part.source, part.text, flags.input.parse, &sink);
     if (module != nullptr && flags.verify) VerifyModule(*module, flags.verifier, &sink);
     const size_t begin = static_cast<size_t>(part.text.data() - part.source->text().data());
-    differences += cli::CompareWithExpected(sink, *part.source, begin, begin + part.text.size());
+    differences += CompareWithExpected(sink, *part.source, begin, begin + part.text.size());
   }
   std::cerr << differences;
   return differences.empty() ? cli::kOk : cli::kRejected;

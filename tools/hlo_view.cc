@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/core/str_cat.h"
@@ -12,12 +13,11 @@
 #include "passes/view/graph_document.h"
 #include "passes/view/subgraph.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/flags/device_flag.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
-#include "tools/cli/pages/graph_page.h"
 #include "tools/cli/pages/web_page.h"
 #include "tools/hlo_view/programs.h"
-#include "tools/hlo_view/simulated_time.h"
 
 namespace hlokit {
 namespace {
@@ -86,15 +86,16 @@ int View(const Flags& flags) {
   options.file = flags.file == "-" ? "standard input" : flags.file;
   if (!flags.device.empty()) {
     options.device = flags.device;
-    if (!view::CompileAndTime(flags.device, module.get(), &options.seconds, &diagnostics)) {
-      return diagnostics.exit_code();
-    }
+    std::optional<tpu::InstructionTimes> times = cli::TimeOnDevice(flags.device, module->name(), *module, &diagnostics);
+    if (!times) return diagnostics.exit_code();
+    options.seconds = times->ByInstruction();
+    module = std::move(times->compiled);
   }
   if (flags.format == "svg" || flags.format == "dot") {
     WritePicture(flags, *module, &diagnostics);
     return diagnostics.exit_code();
   }
-  const std::string text = cli::GraphJson({{module.get(), options}});
+  const std::string text = GraphsJson({{module.get(), options}});
   const bool written = flags.format == "json" ? cli::WriteOutputFile(flags.output, &diagnostics,
                                                                      [&text](TextWriter& out) { out << text << '\n'; })
                                               : cli::WriteViewPage(flags.output, text, &diagnostics);

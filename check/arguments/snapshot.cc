@@ -3,7 +3,9 @@
 
 #include <utility>
 
+#include "interp/program/sharded_arrays.h"
 #include "ir/core/str_cat.h"
+#include "ir/sharding/unpartitioned.h"
 #include "ir/types/sized_shape.h"
 #include "parser/proto/literal_proto.h"
 #include "parser/proto/module_writer.h"
@@ -41,6 +43,14 @@ std::string Fault(absl::Span<const Literal> leaves, absl::Span<const Shape> shap
     }
   }
   return "";
+}
+
+// Returns how the lists of a snapshot may divide the arguments of a program before partitioning.
+std::optional<ShardedArrays> PartsOf(const ProtoFile& file, const Module& module, const Executable& executable) {
+  if (executable.division() != nullptr) return executable.division()->arrays.parameters;
+  if (file.argument_lists() <= 1 || !FirstUnpartitioned(module).valid()) return std::nullopt;
+  absl::StatusOr<ShardedArrays> divided = ShardedArrays::OfParameters(module, file.argument_lists());
+  return divided.ok() ? std::optional(*std::move(divided)) : std::nullopt;
 }
 
 // Writes a value of `shape` from its leaves, taking these from the front of `*leaves`.
@@ -97,12 +107,12 @@ void ChooseDevices(const ProtoFile& file, const Module& module, EvaluatorOptions
 }
 
 absl::StatusOr<SnapshotValues> ReadSnapshotValues(const ProtoFile& file, const Module& module,
-                                                  const Executable& executable, const ShardedArrays* parts,
-                                                  const EvaluatorOptions& options) {
+                                                  const Executable& executable, const EvaluatorOptions& options) {
   SnapshotValues values;
   ByteLimit limit(options.limits.max_bytes, options.limits.max_bytes_flag);
   const int64_t devices = executable.argument_devices(), lists = file.argument_lists();
-  const bool divided = parts != nullptr && lists == parts->partitions();
+  const std::optional<ShardedArrays> parts = PartsOf(file, module, executable);
+  const bool divided = parts && lists == parts->partitions();
   if (lists != 1 && lists != devices && !divided) {
     return absl::InvalidArgumentError(StrCat("the snapshot has the arguments of ", lists, " partitions, and there are ",
                                              devices,

@@ -15,7 +15,6 @@
 #include "absl/types/span.h"
 #include "interp/interface/evaluator_options.h"
 #include "interp/program/executable.h"
-#include "interp/program/sharded_arrays.h"
 #include "ir/core/diagnostic.h"
 #include "ir/core/source_buffer.h"
 #include "ir/graph/module.h"
@@ -38,11 +37,10 @@ std::unique_ptr<ProtoFile> OpenSnapshot(const SourceBuffer& source, std::string_
 // communication is among these.
 void ChooseDevices(const ProtoFile& file, const Module& module, EvaluatorOptions* options);
 
-// Reads the values of a snapshot. One list of arguments is that of every device. `parts`: how the lists divide the
-// parameters of a program before partitioning, which get whole arguments; may be null.
+// Reads the values of a snapshot. One list of arguments is that of every device. Lists that divide the parameters of a
+// program before partitioning become whole arguments.
 absl::StatusOr<SnapshotValues> ReadSnapshotValues(const ProtoFile& file, const Module& module,
-                                                  const Executable& executable, const ShardedArrays* parts,
-                                                  const EvaluatorOptions& options);
+                                                  const Executable& executable, const EvaluatorOptions& options);
 
 // Returns the bytes of a snapshot of a run: of one device an HloSnapshot, with the results if there are any; of several
 // an HloUnoptimizedSnapshot with the arguments of each, which has no place for results.

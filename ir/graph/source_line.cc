@@ -24,4 +24,9 @@ std::string SourceLineOf(Instruction instruction) {
   return file == nullptr ? "" : StrCat(context.str(*file), ":", location->line);
 }
 
+std::string_view OpNameOf(Instruction instruction) {
+  const Metadata metadata = instruction.metadata();
+  return metadata.op_name ? instruction.module().context().str(metadata.op_name) : std::string_view();
+}
+
 }  // namespace hlokit

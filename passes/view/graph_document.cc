@@ -266,4 +266,15 @@ void WriteGraphDocument(const Module& module, const GraphDocumentOptions& option
   DocumentWriter(module, options, json).Run();
 }
 
+std::string GraphsJson(const std::vector<GraphSource>& graphs) {
+  std::string text;
+  TextWriter out(&text);
+  JsonWriter json(&out, JsonLayout::kCompact);
+  json.BeginArray();
+  for (const GraphSource& graph : graphs) WriteGraphDocument(*graph.module, graph.options, &json);
+  json.EndArray();
+  out.Flush();
+  return text;
+}
+
 }  // namespace hlokit

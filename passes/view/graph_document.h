@@ -30,6 +30,14 @@ struct GraphDocumentOptions {
 // Writes one JSON object. Requires: the module has an entry computation. Long texts (attributes, literals) are cut.
 void WriteGraphDocument(const Module& module, const GraphDocumentOptions& options, JsonWriter* json);
 
+// A module, and what the document says of it.
+struct GraphSource {
+  const Module* module = nullptr;
+  GraphDocumentOptions options;
+};
+// Returns the data of a page: an array of these graphs.
+std::string GraphsJson(const std::vector<GraphSource>& graphs);
+
 }  // namespace hlokit
 
 #endif  // HLOKIT_PASSES_VIEW_GRAPH_DOCUMENT_H_

@@ -9,12 +9,10 @@
 #include "ir/core/text_writer.h"
 #include "nlohmann/json.hpp"
 #include "pjrt/client/program_file.h"
-#include "simulator/memory/memory_plan.h"
-#include "simulator/program/kernel_plan.h"
 #include "simulator/report/report.h"
+#include "simulator/report/simulated_module.h"
 #include "simulator/timing/compile.h"
 #include "simulator/timing/device_selection.h"
-#include "simulator/timing/simulator.h"
 
 namespace hlokit::pjrt {
 namespace {
@@ -30,10 +28,8 @@ absl::StatusOr<Reports> SimulateProgram(const std::string& device, const Module&
   constexpr std::string_view kPipeline = "tpu";
   Module module = original.Clone();
   if (absl::Status status = tpu::Compile(*options, kPipeline, &module); !status.ok()) return status;
-  const tpu::KernelPlan plan(module);
-  const tpu::Simulation simulation = tpu::Simulate(module, plan, *options);
-  const tpu::MemoryPlan memory = tpu::PlanMemory(options->machine, module, plan, simulation.implicit_partitions);
-  const tpu::ReportInput input{module, *options, simulation, memory, &original, kPipeline};
+  const tpu::SimulatedModule simulated(module, *options);
+  const tpu::ReportInput input = simulated.Input(&original, kPipeline);
   Reports reports;
   constexpr size_t kMaxRows = 20;
   {
@@ -41,7 +37,7 @@ absl::StatusOr<Reports> SimulateProgram(const std::string& device, const Module&
     tpu::PrintReport(input, kMaxRows, /*memory_details=*/false, &writer);
   }
   reports.json = tpu::ReportJson(input);
-  reports.step_seconds = simulation.step_seconds;
+  reports.step_seconds = input.simulation.step_seconds;
   return reports;
 }
 

@@ -12,13 +12,11 @@
 #include "python/binding/bindings.h"
 #include "python/binding/values.h"
 #include "simulator/export/report_document.h"
-#include "simulator/memory/memory_plan.h"
-#include "simulator/program/kernel_plan.h"
 #include "simulator/report/report.h"
+#include "simulator/report/simulated_module.h"
 #include "simulator/timing/compile.h"
 #include "simulator/timing/device_selection.h"
 #include "simulator/timing/host.h"
-#include "simulator/timing/simulator.h"
 
 namespace hlokit::python {
 
@@ -66,15 +64,12 @@ std::string Simulated(const ModulePtr& state, const std::string& device, const s
     const WorkScope work(state, "a simulation");
     status = tpu::Compile(*options, pipeline, &compiled);
     if (status.ok()) {
-      const tpu::KernelPlan kernels(compiled);
-      const tpu::Simulation simulation = tpu::Simulate(compiled, kernels, *options);
-      const tpu::MemoryPlan buffers =
-          tpu::PlanMemory(options->machine, compiled, kernels, simulation.implicit_partitions);
-      const tpu::ReportInput input = {compiled, *options, simulation, buffers, &source, pipeline};
+      const tpu::SimulatedModule simulated(compiled, *options);
+      const tpu::ReportInput input = simulated.Input(&source, pipeline);
       if (plan) {
         tpu::ReportDocumentOptions document;
         document.tool = "hlokit.simulate";
-        json = tpu::ReportDocument(input, kernels, *plan, document);
+        json = tpu::ReportDocument(input, simulated.plan, *plan, document);
       } else {
         json = tpu::ReportJson(input, memory);
       }

@@ -52,4 +52,11 @@ nlohmann::ordered_json AdviceJson(const ReportInput& input, const HostModel& hos
       {"recommendations", std::move(list)}, {"sensitivity", std::move(faster)}, {"other_targets", std::move(machines)}};
 }
 
+std::string ReportAndAdviceJson(const ReportInput& input, bool memory_details, const HostModel& host,
+                                std::string_view tool, const std::vector<std::string>& flags) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(ReportJson(input, memory_details));
+  json.update(AdviceJson(input, host, tool, flags));
+  return json.dump(1) + "\n";
+}
+
 }  // namespace hlokit::tpu

@@ -18,6 +18,10 @@ namespace hlokit::tpu {
 nlohmann::ordered_json AdviceJson(const ReportInput& input, const HostModel& host, std::string_view tool,
                                   const std::vector<std::string>& flags);
 
+// Returns ReportJson with these keys.
+std::string ReportAndAdviceJson(const ReportInput& input, bool memory_details, const HostModel& host,
+                                std::string_view tool, const std::vector<std::string>& flags);
+
 }  // namespace hlokit::tpu
 
 #endif  // HLOKIT_SIMULATOR_EXPORT_ADVICE_JSON_H_

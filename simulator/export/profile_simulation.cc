@@ -26,16 +26,9 @@ ProfileSimulation::Program::Program(Module source_in, Module module_in, Simulati
       module(std::move(module_in)),
       options(std::move(options_in)),
       pipeline(pipeline_in),
-      plan(module),
-      simulation(Simulate(module, plan, options)),
-      memory(PlanMemory(options.machine, module, plan, simulation.implicit_partitions)),
-      compile_time(EstimateCompileTime(source, plan)),
-      input{module,
-            options,
-            simulation,
-            memory,
-            compile_time.instructions <= kMaxRecompiledInstructions ? &source : nullptr,
-            pipeline} {}
+      simulated(module, options),
+      compile_time(EstimateCompileTime(source, simulated.plan)),
+      input(simulated.Input(compile_time.instructions <= kMaxRecompiledInstructions ? &source : nullptr, pipeline)) {}
 
 absl::StatusOr<std::unique_ptr<ProfileSimulation>> ProfileSimulation::Create(const runtime::Profile& profile,
                                                                              const Options& options) {
@@ -84,7 +77,7 @@ absl::StatusOr<std::unique_ptr<ProfileSimulation>> ProfileSimulation::Create(con
   }
   std::vector<double> seconds_of, compile_seconds_of;
   for (const std::unique_ptr<Program>& program : result->programs_) {
-    seconds_of.push_back(program->simulation.device_seconds);
+    seconds_of.push_back(program->simulated.simulation.device_seconds);
     compile_seconds_of.push_back(program->compile_time.seconds);
   }
   ReplayOptions replay;
@@ -95,7 +88,7 @@ absl::StatusOr<std::unique_ptr<ProfileSimulation>> ProfileSimulation::Create(con
   replay.compiled_program_of = compiled_program_of;
   replay.compile_seconds_of = compile_seconds_of;
   result->replay_ = ReplayProfile(profile, replay);
-  const Simulation& main = result->programs_[result->replay_.main_program]->simulation;
+  const Simulation& main = result->programs_[result->replay_.main_program]->simulated.simulation;
   for (const int64_t slow : StragglersOf(main.devices)) {
     for (HostThread& thread : result->replay_.threads) thread.straggler |= thread.device == slow;
   }
@@ -108,7 +101,8 @@ RecordedRun ProfileSimulation::recorded_run() const {
   for (size_t p = 0; p < programs_.size(); ++p) {
     const Program& program = *programs_[p];
     const double runs = p < replay_.runs_per_step.size() ? replay_.runs_per_step[p] : 0;
-    run.graphs.push_back({&program.input, &program.plan, runs, program.compile_time, program.measured_compile_seconds});
+    run.graphs.push_back(
+        {&program.input, &program.simulated.plan, runs, program.compile_time, program.measured_compile_seconds});
   }
   run.threads = replay_.threads;
   run.step_numbers = replay_.step_numbers;
@@ -118,7 +112,7 @@ RecordedRun ProfileSimulation::recorded_run() const {
   for (const ProgramExecution& e : replay_.runs) {
     if (e.step != replay_.step_numbers.back() || e.device > 0) continue;
     if (begin < 0) begin = e.start;
-    run.step.push_back({&programs_[e.program]->input, &programs_[e.program]->plan, e.start - begin});
+    run.step.push_back({&programs_[e.program]->input, &programs_[e.program]->simulated.plan, e.start - begin});
   }
   return run;
 }
@@ -127,8 +121,8 @@ ProfileSpace ProfileSimulation::ToSpace(int64_t devices, size_t max_events) cons
   ProfileSpace space;
   int64_t most = 1;
   for (const std::unique_ptr<Program>& program : programs_) {
-    space.programs.push_back({&program->input, &program->plan});
-    most = std::max(most, program->simulation.devices.devices);
+    space.programs.push_back({&program->input, &program->simulated.plan});
+    most = std::max(most, program->simulated.simulation.devices.devices);
   }
   space.runs = replay_.runs;
   space.threads = replay_.threads;

@@ -17,6 +17,7 @@
 #include "simulator/export/report_graphs.h"
 #include "simulator/export/xplane.h"
 #include "simulator/report/report.h"
+#include "simulator/report/simulated_module.h"
 #include "simulator/timing/compile_time.h"
 
 namespace hlokit::tpu {
@@ -37,7 +38,7 @@ class ProfileSimulation {
   const Replay& replay() const { return replay_; }
   size_t program_count() const { return programs_.size(); }
   const ReportInput& input(size_t program) const { return programs_[program]->input; }
-  const KernelPlan& plan(size_t program) const { return programs_[program]->plan; }
+  const KernelPlan& plan(size_t program) const { return programs_[program]->simulated.plan; }
   // Returns the modeled time of a TPU compiler, and the CPU seconds that compiling took in the recorded process.
   const CompileTime& compile_time(size_t program) const { return programs_[program]->compile_time; }
   double measured_compile_seconds(size_t program) const { return programs_[program]->measured_compile_seconds; }
@@ -53,9 +54,7 @@ class ProfileSimulation {
     const Module module;
     const SimulationOptions options;
     const std::string pipeline;
-    const KernelPlan plan;
-    const Simulation simulation;
-    const MemoryPlan memory;
+    const SimulatedModule simulated;
     const CompileTime compile_time;
     double measured_compile_seconds = 0;
     const ReportInput input;

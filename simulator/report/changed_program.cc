@@ -2,6 +2,7 @@
 #include "simulator/report/changed_program.h"
 
 #include "ir/verify/verifier.h"
+#include "simulator/report/simulated_module.h"
 #include "simulator/timing/compile.h"
 
 namespace hlokit::tpu {
@@ -12,11 +13,8 @@ ChangedProgram CompileAndSimulate(const ReportInput& input, Module changed, cons
   if (!changed.header().is_scheduled || !IsCompiledForOtherDevice(input.module)) {
     Compile(options, input.pipeline, &changed).IgnoreError();
   }
-  const KernelPlan plan(changed);
-  ChangedProgram result;
-  result.simulation = Simulate(changed, plan, options);
-  result.memory = PlanMemory(options.machine, changed, plan, result.simulation.implicit_partitions);
-  return result;
+  const SimulatedModule simulated(changed, options);
+  return {simulated.simulation, simulated.memory};
 }
 
 bool IsValid(const Module& module) {

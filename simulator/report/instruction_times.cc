@@ -20,6 +20,12 @@ absl::StatusOr<InstructionTimes> TimeInstructions(const SimulationOptions& optio
   return times;
 }
 
+std::vector<double> InstructionTimes::ByInstruction() const {
+  std::vector<double> seconds(compiled->instruction_id_bound(), 0);
+  for (const InstructionTime& row : rows) seconds[row.instruction.id().value] += row.seconds;
+  return seconds;
+}
+
 std::vector<double> SecondsByInstruction(const Module& module, const Simulation& simulation) {
   std::vector<double> seconds(module.instruction_id_bound(), 0);
   for (const OpRow& row : simulation.rows) seconds[row.name.value] += row.seconds;

@@ -24,6 +24,9 @@ struct InstructionTimes {
   double device_seconds = 0;
   DeviceUse use;
   std::vector<InstructionTime> rows;  // as the simulator orders them, the largest first
+
+  // Returns the seconds of each instruction of `compiled`, as SecondsByInstruction does.
+  std::vector<double> ByInstruction() const;
 };
 
 // Compiles a copy of the module for the device (simulator/timing/compile.h) and simulates it.

@@ -9,6 +9,7 @@
 #include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
+#include "ir/graph/source_line.h"
 #include "passes/target/aliases.h"
 #include "passes/target/fused_collectives.h"
 #include "passes/target/op_class.h"
@@ -83,10 +84,7 @@ std::string DeviceToString(const ReportInput& input) {
 
 }  // namespace
 
-std::string_view ScopeOf(Instruction instruction) {
-  const Metadata metadata = instruction.metadata();
-  return metadata.op_name ? instruction.module().context().str(metadata.op_name) : std::string_view();
-}
+std::string_view ScopeOf(Instruction instruction) { return OpNameOf(instruction); }
 
 std::string SourceOf(Instruction instruction) {
   const Metadata metadata = instruction.metadata();

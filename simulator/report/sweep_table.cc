@@ -5,16 +5,16 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "ir/core/text_writer.h"
-#include "simulator/memory/memory_plan.h"
-#include "simulator/program/kernel_plan.h"
 #include "simulator/report/device_report.h"
 #include "simulator/report/number_text.h"
+#include "simulator/report/simulated_module.h"
 #include "simulator/timing/device_selection.h"
 
 namespace hlokit::tpu {
@@ -45,19 +45,53 @@ absl::StatusOr<SweepValues> ParseSweep(std::string_view text, bool any) {
 }
 
 SweepRow SimulateSweepRow(const std::string& value, const SimulationOptions& options, const Module& module) {
-  const KernelPlan plan(module);
-  const Simulation simulation = Simulate(module, plan, options);
-  const MemoryPlan memory = PlanMemory(options.machine, module, plan, simulation.implicit_partitions);
+  const SimulatedModule simulated(module, options);
+  const Simulation& simulation = simulated.simulation;
   const DeviceUse use = DeviceUseOf(options, simulation);
   return {value,
           ToMicroseconds(simulation.step_seconds),
           ToMicroseconds(simulation.device_seconds),
           Share(simulation.core_busy, simulation.device_seconds),
-          memory.peak_bytes,
+          simulated.memory.peak_bytes,
           use.used_devices,
           use.devices,
-          memory.fits(),
+          simulated.memory.fits(),
           std::string(ToString(simulation.bound))};
+}
+
+namespace {
+
+// A row without its texts, which follow.
+struct RowNumbers {
+  double step_us = 0, device_us = 0, busy = 0;
+  int64_t peak_bytes = 0, used_devices = 1, devices = 1;
+  uint64_t fits = 0;
+  uint64_t value_bytes = 0;
+};
+
+}  // namespace
+
+std::string EncodeSweepRow(const SweepRow& row) {
+  const RowNumbers numbers = {row.step_us,      row.device_us, row.busy,           row.peak_bytes,
+                              row.used_devices, row.devices,   row.fits ? 1u : 0u, row.value.size()};
+  return StrCat(std::string_view(reinterpret_cast<const char*>(&numbers), sizeof(numbers)), row.value, row.bound);
+}
+
+void DecodeSweepRow(std::string_view bytes, SweepRow* row) {
+  RowNumbers n;
+  if (bytes.size() < sizeof(n)) return;
+  std::memcpy(&n, bytes.data(), sizeof(n));
+  bytes.remove_prefix(sizeof(n));
+  if (n.value_bytes > bytes.size()) return;
+  *row = {std::string(bytes.substr(0, n.value_bytes)),
+          n.step_us,
+          n.device_us,
+          n.busy,
+          n.peak_bytes,
+          n.used_devices,
+          n.devices,
+          n.fits != 0,
+          std::string(bytes.substr(n.value_bytes))};
 }
 
 std::string SweepTable(const std::string& what, const std::vector<SweepRow>& rows) {

@@ -37,6 +37,10 @@ struct SweepRow {
 // Simulates a compiled module.
 SweepRow SimulateSweepRow(const std::string& value, const SimulationOptions& options, const Module& module);
 
+// Return a row as bytes for another process of a run, and from them. A row that was cut off stays as it is.
+std::string EncodeSweepRow(const SweepRow& row);
+void DecodeSweepRow(std::string_view bytes, SweepRow* row);
+
 // Return the rows, as text with a plot of step times, or as JSON.
 std::string SweepTable(const std::string& what, const std::vector<SweepRow>& rows);
 std::string SweepJson(const std::string& what, const std::vector<SweepRow>& rows);

@@ -3,6 +3,9 @@
 
 #include <memory>
 
+#include "ir/core/str_cat.h"
+#include "ir/graph/name_range.h"
+#include "ir/sharding/unpartitioned.h"
 #include "passes/core/pipeline.h"
 #include "passes/fusion/fuse.h"
 #include "passes/layout/expand_bitcasts.h"
@@ -36,6 +39,15 @@ bool IsCompiledForOtherDevice(const Module& module) {
   return arrays;
 }
 
+void WarnOfShardings(const Module& module, DiagnosticSink* warnings) {
+  const Instruction sharded = FirstUnpartitioned(module);
+  if (!sharded.valid() || module.header().num_partitions > 1) return;
+  warnings->Warning(
+      DiagnosticKind::kSharding, NameRange(sharded),
+      StrCat("`", sharded.name(), "` is divided among devices, but the module is for one: it is simulated on one"),
+      "--partitions=N partitions it for N devices, as num_partitions=N in its header does");
+}
+
 absl::Status RemoveCompilation(Module* module) {
   absl::StatusOr<Pipeline> before = Pipeline::Parse("hlo-descheduler,control-dep-remover");
   if (!before.ok()) return before.status();
@@ -44,7 +56,8 @@ absl::Status RemoveCompilation(Module* module) {
   return ExpandBitcasts(*module).status();
 }
 
-absl::Status Compile(const SimulationOptions& options, std::string_view pipeline, Module* module) {
+absl::Status Compile(const SimulationOptions& options, std::string_view pipeline, Module* module,
+                     const CompileObservers& observers) {
   if (pipeline.empty()) return absl::OkStatus();
   if (module->header().is_scheduled) {
     if (!IsCompiledForOtherDevice(*module)) return absl::OkStatus();
@@ -52,7 +65,9 @@ absl::Status Compile(const SimulationOptions& options, std::string_view pipeline
   }
   absl::StatusOr<Pipeline> passes = Pipeline::Parse(pipeline);
   if (!passes.ok()) return passes.status();
-  return passes->Run(*module, {.context = PassContextFor(options, *module)}).status();
+  PipelineOptions run = {.context = PassContextFor(options, *module)};
+  run.context.diagnostics = observers.warnings;
+  return passes->Run(*module, run, observers.instruments).status();
 }
 
 }  // namespace hlokit::tpu

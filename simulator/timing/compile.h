@@ -6,8 +6,11 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "ir/core/diagnostic.h"
 #include "ir/graph/module_fwd.h"
 #include "passes/core/pass.h"
+#include "passes/core/pass_instrumentation.h"
 #include "passes/target/tpu_target.h"
 #include "simulator/timing/simulator.h"
 
@@ -23,13 +26,21 @@ inline constexpr std::string_view kCompiledAgain =
     "compiled for another device, as no layout has tiles: its schedule and fusions are removed, and it is compiled for "
     "this TPU";
 
+// Warns of a program for one device whose shardings are for several.
+void WarnOfShardings(const Module& module, DiagnosticSink* warnings);
+
 // Removes what the compiler of another device did: the schedule, control edges, fusions, and bitcasts, which depend on
 // layouts.
 absl::Status RemoveCompilation(Module* module);
 
 // Runs the pipeline, e.g. "tpu", over a module that has no schedule, or one for another device, which is removed.
 // Leaves other scheduled modules unchanged, and all if there is no pipeline.
-absl::Status Compile(const SimulationOptions& options, std::string_view pipeline, Module* module);
+struct CompileObservers {
+  absl::Span<PassInstrumentation* const> instruments;
+  DiagnosticSink* warnings = nullptr;  // gets those of the passes; may be null
+};
+absl::Status Compile(const SimulationOptions& options, std::string_view pipeline, Module* module,
+                     const CompileObservers& observers = {});
 
 }  // namespace hlokit::tpu
 

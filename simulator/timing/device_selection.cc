@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <system_error>
 #include <vector>
 
 #include "ir/core/double_text.h"
@@ -89,6 +90,46 @@ absl::Status ScaleParameter(std::string_view name, double factor, DeviceDescript
         StrCat("`", name, "=", FormatDouble(factor, 6), "` is out of range for ", field->name));
   }
   machine->*field->member = value;
+  return absl::OkStatus();
+}
+
+absl::Status ApplyScale(std::string_view text, DeviceDescription* machine) {
+  const size_t equal = std::min(text.find('='), text.size());
+  double factor = 0;
+  const char* const begin = text.data() + std::min(equal + 1, text.size());
+  const auto [end, error] = std::from_chars(begin, text.data() + text.size(), factor);
+  const bool valid = error == std::errc() && end == text.data() + text.size() && factor > 0;
+  // An unknown name is the first thing to say.
+  const absl::Status status = ScaleParameter(text.substr(0, equal), valid ? factor : 1, machine);
+  if (!status.ok() || valid) return status;
+  return absl::InvalidArgumentError(StrCat("expected PARAMETER=FACTOR with a positive factor, found `", text, "`"));
+}
+
+absl::StatusOr<Straggler> ParseStraggler(std::string_view text) {
+  Straggler straggler;
+  const size_t colon = std::min(text.find(':'), text.size());
+  const char* end = text.data() + text.size();
+  bool good = colon < text.size();
+  if (text.substr(0, colon) == "any") {
+    straggler.device = -1;
+  } else {
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + colon, straggler.device);
+    good = good && error == std::errc() && rest == text.data() + colon && straggler.device >= 0;
+  }
+  if (good) {
+    const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, straggler.factor);
+    good = error == std::errc() && rest == end && straggler.factor >= 0.01 && straggler.factor <= 1e6;
+  }
+  if (good) return straggler;
+  return absl::InvalidArgumentError(StrCat("expected DEVICE:FACTOR or any:FACTOR, as in 3:1.5, found `", text, "`"));
+}
+
+absl::Status CheckStragglers(const SimulationOptions& options) {
+  const int64_t devices = options.topology.Chips() * options.machine.devices_per_chip();
+  for (const Straggler& s : options.variation.stragglers) {
+    if (s.device < devices) continue;
+    return absl::OutOfRangeError(StrCat("device ", s.device, " is out of range: there are ", devices));
+  }
   return absl::OkStatus();
 }
 

@@ -27,6 +27,13 @@ std::vector<std::string_view> ScalableParameters();
 // for unknown names, with the nearest one, factors that are not positive, and results out of range; changes nothing
 // then.
 absl::Status ScaleParameter(std::string_view name, double factor, DeviceDescription* machine);
+// The same of "PARAMETER=FACTOR".
+absl::Status ApplyScale(std::string_view text, DeviceDescription* machine);
+
+// Parses "3:1.5" or "any:1.5", a device and its factor.
+absl::StatusOr<Straggler> ParseStraggler(std::string_view text);
+// Returns an error (out of range) for a straggler that is none of the devices.
+absl::Status CheckStragglers(const SimulationOptions& options);
 
 // Splits "v5p:4x4x4" into "v5p" and "4x4x4", and the accelerator type "v5p-128", of 128 cores, into "v5p" and "64".
 std::pair<std::string, std::string> SplitDeviceName(std::string_view device);

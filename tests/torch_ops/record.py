@@ -19,7 +19,7 @@ Requires torch (recorded with 1.13 on the CPU). Each calls_FAMILY.py next to thi
   t.f32(2, 3, low=-2, high=2), t.bf16, t.f16, t.f64, t.c64, t.s64, t.s32, t.u8, ..., t.pred: random inputs, the same in
     every run; t.values([...], "f32") given ones.
 
-The cases of a family go to cases/FAMILY.cases in the format of tools/ir_dump/op_test_case.h, each after a line
+The cases of a family go to cases/FAMILY.cases in the format of tracer/text/record/op_test_case.h, each after a line
 `case: NAME`. --check records without writing and fails if a file would change.
 """
 import argparse

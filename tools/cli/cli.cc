@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -21,7 +20,8 @@
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "ir/core/text_writer.h"
-#include "parser/formats/stablehlo_program.h"
+#include "ir/verify/elided_constants.h"
+#include "parser/formats/source_names.h"
 #include "tools/cli/completion.h"
 #include "tools/cli/empty_value.h"
 #include "tools/cli/help_format.h"
@@ -398,33 +398,6 @@ std::vector<InputPart> DiagnosticReporter::Read(const std::string& path) {
   return parts;
 }
 
-namespace {
-
-// Warns of constants whose values the text does not have, since the program is another one without them.
-void WarnOfElided(const Module& module, DiagnosticSink* sink) {
-  constexpr int64_t kMaxNames = 4;
-  int64_t count = 0;
-  std::string names;
-  SourceRange range;
-  for (Computation c : module.computations()) {
-    for (Instruction i : c.instructions()) {
-      if (i.opcode() != Opcode::kConstant || !i.literal().elided) continue;
-      if (count == 0 && i.record().source_offset != InstructionRecord::kNoSourceOffset) {
-        range = {i.record().source_offset, static_cast<uint32_t>(i.name().size())};
-      }
-      if (++count <= kMaxNames) StrAppend(&names, count == 1 ? "" : ", ", i.name());
-    }
-  }
-  if (count == 0) return;
-  if (count > kMaxNames) StrAppend(&names, " and ", count - kMaxNames, " more");
-  sink->Warning(DiagnosticKind::kElidedConstant, range,
-                StrCat(count == 1 ? "the value of a constant is" : StrCat("the values of ", count, " constants are"),
-                       " elided in the text: ", names),
-                "to keep them, dump with --xla_dump_large_constants or print with --print=lossless");
-}
-
-}  // namespace
-
 std::unique_ptr<Module> DiagnosticReporter::Parse(const InputPart& part, std::shared_ptr<Context> context) {
   DiagnosticSink sink;
   return Finish(part, &sink, ParseModulePart(part.source, part.text, options_.parse, &sink, std::move(context)));
@@ -438,7 +411,7 @@ std::unique_ptr<Module> DiagnosticReporter::ParseWithParts(const InputPart& part
 
 std::unique_ptr<Module> DiagnosticReporter::Finish(const InputPart& part, DiagnosticSink* sink,
                                                    std::unique_ptr<Module> module) {
-  if (module != nullptr && options_.warn_of_elided) WarnOfElided(*module, sink);
+  if (module != nullptr && options_.warn_of_elided) WarnOfElidedConstants(*module, sink);
   DumpFile file;
   const std::string name = std::filesystem::path(part.source->name()).filename().string();
   if (module == nullptr && ParseDumpName(name, &file) && IsKnownSideFile(file)) {
@@ -449,64 +422,6 @@ std::unique_ptr<Module> DiagnosticReporter::Finish(const InputPart& part, Diagno
   if (module == nullptr) Fail(kRejected);
   return module;
 }
-
-namespace {
-
-// Returns the name in the text at `offset`, with a leading `%`.
-std::string_view TokenAt(std::string_view text, uint32_t offset) {
-  if (offset >= text.size()) return "";
-  const auto is_name = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-';
-  };
-  size_t end = offset + (text[offset] == '%');
-  while (end < text.size() && is_name(text[end])) ++end;
-  return text.substr(offset, end - offset);
-}
-
-// Returns the diagnostics with the names that the source text has: the parser makes names unique. Of StableHLO, where
-// the place of an instruction is that of the operation it comes from, names are those of the module.
-DiagnosticSink WithSourceNames(const DiagnosticSink& sink, const Module& module, const SourceBuffer& source) {
-  std::map<std::string, std::string, std::less<>> source_names;  // both in backquotes
-  const bool has_names = !LooksLikeStablehlo(source.text());
-  const auto add = [&](std::string_view name, uint32_t offset) {
-    if (offset == InstructionRecord::kNoSourceOffset) return;
-    std::string_view token = TokenAt(source.text(), offset);
-    if (token.starts_with('%')) token.remove_prefix(1);
-    if (!token.empty() && token != name) source_names.emplace(StrCat("`", name, "`"), StrCat("`", token, "`"));
-  };
-  for (Computation c : module.computations()) {
-    if (!has_names) break;
-    add(c.name(), c.record().source_offset);
-    for (Instruction i : c.instructions()) add(i.name(), i.record().source_offset);
-  }
-  DiagnosticSink renamed;
-  for (Diagnostic d : sink.diagnostics()) {
-    std::string message;
-    for (std::string_view rest = d.message; !rest.empty();) {
-      const size_t begin = rest.find('`');
-      const size_t end = begin == std::string_view::npos ? begin : rest.find('`', begin + 1);
-      if (end == std::string_view::npos) {
-        StrAppend(&message, rest);
-        break;
-      }
-      const std::string_view quoted = rest.substr(begin, end + 1 - begin);
-      const auto known = source_names.find(quoted);
-      StrAppend(&message, rest.substr(0, begin),
-                known == source_names.end() ? quoted : std::string_view(known->second));
-      rest.remove_prefix(end + 1);
-    }
-    d.message = std::move(message);
-    if (d.range.offset != SourceRange::kNoOffset) {
-      if (const size_t size = TokenAt(source.text(), d.range.offset).size(); size > 0) {
-        d.range.size = static_cast<uint32_t>(size);
-      }
-    }
-    renamed.Report(std::move(d));
-  }
-  return renamed;
-}
-
-}  // namespace
 
 bool DiagnosticReporter::Verify(const InputPart& part, const Module& module, const VerifierOptions& verifier) {
   DiagnosticSink sink;

@@ -53,7 +53,7 @@ Cost SumOf(const std::vector<CostRow>& rows) {
 // Returns nine digits, which distinguish all floats.
 std::string Digits(float value) { return FormatDouble(static_cast<double>(value), 9); }
 
-void WriteMembers(const Cost& cost, JsonWriter* json) {
+void WriteCostMembers(const Cost& cost, JsonWriter* json) {
   json->Member("flops", cost.flops).Member("transcendentals", cost.transcendentals);
   json->Member("bytes_read", cost.bytes_read).Member("bytes_written", cost.bytes_written);
   json->Member("bytes", cost.bytes());
@@ -67,7 +67,7 @@ void WriteJson(const CostFlags& flags, const InputPart& part, const Module& modu
   json->Member("module", module.name());
   WriteWholeProgramMember(module, json);
   json->Key("total").BeginObject();
-  WriteMembers(SumOf(rows), json);
+  WriteCostMembers(SumOf(rows), json);
   json->EndObject();
   const CostSums& sums = costs.SumsOf(module.entry());
   json->Key("as_xla_sums").BeginObject();
@@ -81,7 +81,7 @@ void WriteJson(const CostFlags& flags, const InputPart& part, const Module& modu
       json->Member("computation", i.parent().name()).Member("opcode", i.opcode_text());
       json->Member("shape", ToString(i.shape())).Member("line", KeyOf(i, CostKey::kSourceLine));
     }
-    WriteMembers(row.cost, json);
+    WriteCostMembers(row.cost, json);
     json->EndObject();
   }
   json->EndArray().EndObject();

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files are read, parsed and searched on all cores; results are printed in the order of the files, and no more than a
-// few files per thread are in memory at a time.
 #include "tools/hlo_inspect/grep.h"
 
-#include <algorithm>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "io/dumps/module_files.h"
 #include "io/files/read_file.h"
+#include "ir/core/ordered_work.h"
 #include "ir/core/str_cat.h"
-#include "ir/core/thread_group.h"
 #include "ir/verify/verifier.h"
 #include "tools/hlo_inspect/query.h"
 
@@ -96,65 +90,6 @@ FileResult SearchFile(const GrepFlags& flags, const query::Query& query, const s
   return result;
 }
 
-// Calls `use(result)` for each file in order, while threads search further ones.
-template <typename Use>
-void SearchFiles(const GrepFlags& flags, const query::Query& query, const std::vector<std::string>& files, Use use) {
-  const size_t wanted = flags.threads > 0 ? flags.threads : std::max(1u, std::thread::hardware_concurrency());
-  const size_t count = std::min(wanted, files.size());
-  if (count <= 1) {
-    for (const std::string& file : files) use(SearchFile(flags, query, file));
-    return;
-  }
-  constexpr size_t kAhead = 4;  // files per thread that wait to be printed
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<std::unique_ptr<FileResult>> results(files.size());
-  size_t next = 0, used = 0;
-  bool failed = false;
-  const auto work = [&] {
-    std::unique_lock<std::mutex> lock(mutex);
-    for (;;) {
-      changed.wait(lock, [&] { return failed || next == files.size() || next < used + kAhead * count; });
-      if (failed || next == files.size()) return;
-      const size_t mine = next++;
-      lock.unlock();
-      std::unique_ptr<FileResult> result;
-      try {
-        result = std::make_unique<FileResult>(SearchFile(flags, query, files[mine]));
-      } catch (...) {
-        lock.lock();
-        failed = true;  // there is no memory for it; Join throws that
-        changed.notify_all();
-        throw;
-      }
-      lock.lock();
-      results[mine] = std::move(result);
-      changed.notify_all();
-    }
-  };
-  ThreadGroup threads;
-  for (size_t t = 0; t < count; ++t) {
-    if (!threads.Start(work)) break;  // those that there are search all
-  }
-  if (threads.size() == 0) {
-    for (const std::string& file : files) use(SearchFile(flags, query, file));
-    return;
-  }
-  for (size_t k = 0; k < files.size(); ++k) {
-    std::unique_ptr<FileResult> result;
-    {
-      std::unique_lock<std::mutex> lock(mutex);
-      changed.wait(lock, [&] { return results[k] != nullptr || failed; });
-      if (results[k] == nullptr) break;
-      result = std::move(results[k]);
-      ++used;
-      changed.notify_all();
-    }
-    use(*result);
-  }
-  threads.Join();
-}
-
 void WriteTotals(const GrepFlags& flags, const std::vector<Total>& totals, TextWriter* out) {
   int64_t matches = 0, instructions = 0, with = 0;
   for (const Total& total : totals) {
@@ -189,7 +124,8 @@ int Run(const GrepFlags& flags) {
   const std::vector<std::string> files = FindModuleFiles(flags.files, flags.stage);
   return WriteReport(flags, &diagnostics, [&](TextWriter& out) {
     std::vector<Total> totals;
-    SearchFiles(flags, *query, files, [&](const FileResult& result) {
+    const auto search = [&](size_t k) { return SearchFile(flags, *query, files[k]); };
+    WorkInOrder(files.size(), flags.threads, search, [&](const FileResult& result) {
       if (!result.read.ok()) {
         const bool large = absl::IsResourceExhausted(result.read);
         diagnostics.ShowError("", std::string(result.read.message()), large ? kRejected : kUsage);

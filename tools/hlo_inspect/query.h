@@ -12,8 +12,8 @@
 
 #include "ir/core/json_writer.h"
 #include "ir/graph/module.h"
+#include "ir/graph/text_lines.h"
 #include "passes/query/query.h"
-#include "tools/cli/text/text_lines.h"
 #include "tools/hlo_inspect/command.h"
 
 namespace hlokit::cli {

@@ -17,8 +17,6 @@
 #include "simulator/report/instruction_times.h"
 #include "simulator/report/number_text.h"
 #include "simulator/report/origin.h"
-#include "simulator/timing/compile.h"
-#include "simulator/timing/simulator.h"
 #include "tools/cli/flags/device_flag.h"
 #include "tools/hlo_inspect/quantities.h"
 #include "tools/hlo_inspect/query.h"
@@ -75,14 +73,8 @@ absl::StatusOr<Table> MemoryOf(const Module& module) {
 // Prints an error and returns nullopt if the module cannot be simulated.
 std::optional<Table> TimesOf(const TopFlags& flags, const InputPart& part, const Module& module,
                              DiagnosticReporter* diagnostics) {
-  const std::optional<tpu::SimulationOptions> options = LoadDevice(flags.device, module, diagnostics);
-  if (!options) return std::nullopt;
-  if (tpu::IsCompiledForOtherDevice(module)) diagnostics->ShowWarning(part.label(), tpu::kCompiledAgain);
-  absl::StatusOr<tpu::InstructionTimes> times = tpu::TimeInstructions(*options, module);
-  if (!times.ok()) {
-    diagnostics->ShowError(part.label(), std::string(times.status().message()), kRejected);
-    return std::nullopt;
-  }
+  std::optional<tpu::InstructionTimes> times = TimeOnDevice(flags.device, part.label(), module, diagnostics);
+  if (!times) return std::nullopt;
   Table table;
   table.compiled = std::move(times->compiled);
   table.total = times->device_seconds;

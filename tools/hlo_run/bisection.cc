@@ -6,12 +6,13 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "check/bisection/pass_bisection.h"
+#include "check/bisection/reduced_program.h"
 #include "interp/exact/instruction_evaluator.h"
 #include "ir/core/str_cat.h"
-#include "parser/formats/parser.h"
 #include "passes/reduce/reduction.h"
 #include "tools/cli/crash/interrupt.h"
 #include "tools/cli/output_file.h"
@@ -35,18 +36,7 @@ interp::BisectionOptions OptionsOf(const Flags& flags, cli::ProgressLine* line) 
 // Returns a small module whose results the pass changes.
 absl::StatusOr<std::string> Reduced(const Flags& flags, const interp::BisectionResult& found) {
   cli::ProgressLine line;
-  interp::BisectionOptions options = OptionsOf(flags, &line);
-  options.progress = nullptr;
-  const absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(found.before);
-  if (!module.ok()) return module.status();
-  const auto differs = [&](std::string_view text) {
-    const absl::StatusOr<std::unique_ptr<Module>> candidate = ParseModuleText(text);
-    if (!candidate.ok()) return false;
-    const absl::StatusOr<std::string> difference = interp::DifferenceAfter(**candidate, found.pass, options);
-    return difference.ok() && !difference->empty();
-  };
   reduce::ReductionOptions reduction;
-  reduction.record = [&](const Module& candidate) { return interp::RecordEntryValues(candidate, options.run); };
   reduction.jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const std::atomic<bool>* const interrupted = cli::InstallInterruptHandler();
   reduction.stop = [interrupted] { return interrupted->load(); };
@@ -55,10 +45,9 @@ absl::StatusOr<std::string> Reduced(const Flags& flags, const interp::BisectionR
       line.Show(absl::StrFormat("reducing: %d tests, %d instructions", progress.tests, progress.size.instructions));
     };
   }
-  absl::StatusOr<reduce::ReductionResult> result = reduce::Reduce(**module, differs, reduction);
+  absl::StatusOr<std::string> text = interp::ReduceBeforePass(found, OptionsOf(flags, &line), std::move(reduction));
   line.Clear();
-  if (!result.ok()) return result.status();
-  return std::move(result->text);
+  return text;
 }
 
 }  // namespace

@@ -1,41 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hlo_run/isolation.h"
 
-#include <functional>
-#include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
-#include <utility>
 
-#include "check/isolation/isolation.h"
-#include "check/isolation/recorded_values.h"
-#include "check/isolation/replay.h"
+#include "check/isolation/isolated_run.h"
+#include "check/isolation/isolation_report.h"
 #include "check/isolation/value_directory.h"
-#include "interp/exact/instruction_evaluator.h"
-#include "interp/observers/value_summary.h"
-#include "ir/core/double_text.h"
-#include "ir/core/json_writer.h"
-#include "ir/core/str_cat.h"
-#include "ir/core/text_writer.h"
-#include "ir/text/printer.h"
-#include "passes/core/pipeline.h"
-#include "simulator/report/report.h"
+#include "interp/program/program_passes.h"
 #include "tools/cli/output_file.h"
-#include "tools/cli/text/text_lines.h"
 
 namespace hlokit::run {
 namespace {
-
-// Rows of the text; the JSON has all.
-constexpr size_t kMaxListed = 50;
-
-// What is compared with what.
-struct Comparison {
-  std::string_view mode;             // of the JSON: engines, modules, replay
-  std::string actual, expected;      // labels of the two values
-  const Module* recorded = nullptr;  // another module, if its instructions are the counterparts
-  const interp::Counterparts* counterparts = nullptr;
-};
 
 interp::IsolationOptions OptionsOf(const Flags& flags, const interp::EvaluatorOptions& run) {
   interp::IsolationOptions options;
@@ -49,253 +26,82 @@ interp::IsolationOptions OptionsOf(const Flags& flags, const interp::EvaluatorOp
   return options;
 }
 
-std::string Count(int64_t n, std::string_view noun) { return StrCat(n, " ", noun, n == 1 ? "" : "s"); }
-
-std::string ElementOf(const interp::IsolatedDifference& d) {
-  const std::vector<Shape> leaves = Leaves(d.instruction.shape());
-  const Shape leaf = leaves[d.worst.leaf];
-  std::string text = leaves.size() > 1 ? StrCat("leaf ", d.worst.leaf, leaf.rank() > 0 ? ", " : "") : "";
-  if (leaf.rank() > 0) StrAppend(&text, "element ", interp::IndexToString(leaf, d.worst.element));
-  return text.empty() ? "value" : text;
-}
-
-std::string DistanceOf(const interp::IsolatedDifference& d) {
-  if (!(d.worst.absolute < std::numeric_limits<double>::infinity())) return "no finite distance";
-  return StrCat(FormatDouble(d.worst.ulp, 4), " ulp, ", FormatDouble(d.worst.absolute, 4));
-}
-
-// Returns the counterpart if it has another name; "" otherwise.
-std::string_view CounterpartName(const Comparison& comparison, Instruction i) {
-  if (comparison.counterparts == nullptr) return "";
-  const InstructionId id = comparison.counterparts->of[i.id().value];
-  if (!id.valid()) return "";
-  const std::string_view name = comparison.recorded->instruction(id).name();
-  return name == i.name() ? "" : name;
-}
-
-void PrintRow(TextWriter& out, const Comparison& comparison, const IsolatedModule& input, const cli::TextLines& lines,
-              const interp::IsolatedDifference& d) {
-  const Instruction i = d.instruction;
-  out << StrCat(i.name(), " = ", ToString(i.shape(), /*with_layout=*/false), " ", i.opcode_text());
-  if (const int64_t line = lines.Of(i); line > 0) out << StrCat(", ", input.source.name(), ":", line);
-  if (const std::string_view name = CounterpartName(comparison, i); !name.empty()) {
-    out << StrCat(", ", comparison.expected, ": ", name);
-  }
-  out << "\n  ";
-  if (!d.error.empty()) {
-    out << StrCat("error: ", d.error);
-  } else {
-    out << StrCat(ElementOf(d), ": ", comparison.actual, " ", d.worst.actual, ", ", comparison.expected, " ",
-                  d.worst.expected, " (", DistanceOf(d), ")");
-    if (d.worst.elements > 1) out << StrCat("; ", d.worst.different, " of ", d.worst.elements, " elements");
-  }
-  if (d.executions > 1) {
-    out << StrCat("; in execution ", d.worst_execution, "; ", d.different, " of ", d.executions, " executions differ");
-  }
-  out << "\n";
-  const std::string source = tpu::SourceOf(i);
-  const std::string_view scope = tpu::ScopeOf(i);
-  if (source.empty() && scope.empty()) return;
-  out << StrCat("  ", source, source.empty() || scope.empty() ? "" : ", ", scope.empty() ? "" : StrCat("scope ", scope),
-                "\n");
-}
-
-void PrintResult(TextWriter& out, const Comparison& comparison, const IsolatedModule& input,
-                 const interp::IsolationResult& result) {
-  const std::string found = !result.equal()          ? StrCat(result.differences.size(), " differ")
-                            : result.executions == 0 ? "nothing was compared"
-                                                     : "none differs";
-  out << StrCat(Count(result.instructions, "instruction"), " ran in ", Count(result.executions, "execution"), ", ",
-                comparison.actual, " against ", comparison.expected, ": ", found, "\n");
-  std::string omitted;
-  for (size_t k = 0; k < interp::kOmissions; ++k) {
-    if (result.omitted[k] == 0) continue;
-    StrAppend(&omitted, omitted.empty() ? "not run: " : "; ", result.omitted[k], " (",
-              interp::ToString(static_cast<interp::Omission>(k)), ")");
-  }
-  if (!omitted.empty()) out << omitted << "\n";
-  if (result.intermediate > 0) {
-    out << StrCat(Count(result.intermediate, "intermediate value"), " differ, but not what is computed from them\n");
-  }
-  const cli::TextLines lines(input.source.text());
-  for (size_t k = 0; k < std::min(result.differences.size(), kMaxListed); ++k) {
-    PrintRow(out, comparison, input, lines, result.differences[k]);
-  }
-  if (result.differences.size() > kMaxListed) out << StrCat("(", result.differences.size() - kMaxListed, " more)\n");
-}
-
-void WriteRow(const Comparison& comparison, const cli::TextLines& lines, const interp::IsolatedDifference& d,
-              JsonWriter* json) {
-  const Instruction i = d.instruction;
-  json->BeginObject()
-      .Member("instruction", i.name())
-      .Member("computation", i.parent().name())
-      .Member("opcode", i.opcode_text())
-      .Member("shape", ToString(i.shape(), /*with_layout=*/false))
-      .Member("line", lines.Of(i))
-      .Member("source", tpu::SourceOf(i))
-      .Member("scope", tpu::ScopeOf(i));
-  if (const std::string_view name = CounterpartName(comparison, i); !name.empty()) json->Member("counterpart", name);
-  json->Member("executions", d.executions)
-      .Member("different_executions", d.different)
-      .Member("worst_execution", d.worst_execution);
-  if (!d.error.empty()) {
-    json->Member("error", d.error).EndObject();
-    return;
-  }
-  json->Member("elements", d.worst.elements)
-      .Member("different_elements", d.worst.different)
-      .Member("leaf", static_cast<int64_t>(d.worst.leaf))
-      .Member("element", d.worst.element)
-      .Member("actual", d.worst.actual)
-      .Member("expected", d.worst.expected)
-      .Member("ulps", d.worst.ulp)
-      .Member("absolute", d.worst.absolute)
-      .Member("relative", d.worst.relative)
-      .EndObject();
-}
-
-void WriteResult(TextWriter& out, const Comparison& comparison, const IsolatedModule& input,
-                 const interp::IsolationResult& result) {
-  JsonWriter json(&out);
-  json.BeginObject()
-      .Member("module", input.module.name())
-      .Member("mode", comparison.mode)
-      .Member("actual", comparison.actual)
-      .Member("expected", comparison.expected)
-      .Member("instructions", result.instructions)
-      .Member("executions", result.executions)
-      .Member("intermediate", result.intermediate);
-  json.Key("omitted").BeginArray();
-  for (size_t k = 0; k < interp::kOmissions; ++k) {
-    if (result.omitted[k] == 0) continue;
-    json.BeginObject()
-        .Member("reason", interp::ToString(static_cast<interp::Omission>(k)))
-        .Member("instructions", result.omitted[k])
-        .EndObject();
-  }
-  json.EndArray();
-  json.Key("differences").BeginArray();
-  const cli::TextLines lines(input.source.text());
-  for (const interp::IsolatedDifference& d : result.differences) WriteRow(comparison, lines, d, &json);
-  json.EndArray().EndObject();
-}
-
-void Report(const Flags& flags, const Comparison& comparison, const IsolatedModule& input,
-            const interp::IsolationResult& result, cli::DiagnosticReporter* diagnostics) {
+// `module`: that of the instructions, from `source`.
+void Report(const Flags& flags, const interp::IsolatedRun& run, const Module& module, const SourceBuffer& source,
+            cli::DiagnosticReporter* diagnostics) {
   const bool written = cli::WriteOutputFile(flags.output, diagnostics,
-                                            [&](TextWriter& out) { PrintResult(out, comparison, input, result); });
+                                            [&](TextWriter& out) { interp::PrintIsolation(run, source, &out); });
   if (!written) return;
   if (!flags.isolate_json.empty()) {
     cli::WriteOutputFile(flags.isolate_json, diagnostics,
-                         [&](TextWriter& out) { WriteResult(out, comparison, input, result); });
+                         [&](TextWriter& out) { interp::WriteIsolationJson(run, module, source, &out); });
   }
-  if (!result.equal()) diagnostics->Fail(cli::kRejected);
+  if (!run.result.equal()) diagnostics->Fail(cli::kRejected);
 }
 
-// Runs the module and lets the observer see the values. Returns false after an error, which is printed, unless the
-// observer has ended the run.
-bool Observe(interp::EngineKind kind, const IsolatedModule& input, interp::EvaluatorOptions options,
-             interp::ObservationRequest request, interp::ExecutionObserver* observer,
-             absl::Span<const Literal> arguments, const std::function<bool()>& ended,
-             cli::DiagnosticReporter* diagnostics) {
-  options.observation = std::move(request);
-  options.observer = observer;
+// Compares with another module of the same context, from `source`.
+void IsolateInModules(const Flags& flags, const Program& program, const Module& other, const SourceBuffer& source,
+                      const interp::EvaluatorOptions& options, absl::Span<const Literal> arguments,
+                      cli::DiagnosticReporter* diagnostics) {
   DiagnosticSink sink;
-  const std::unique_ptr<interp::Engine> engine = interp::PrepareEngine(kind, input.module, options, &sink);
-  const bool ran = engine != nullptr && engine->Run(arguments, &sink).has_value();
-  if (!ran && ended()) return true;
-  diagnostics->Show(sink, input.source);
-  if (!ran) diagnostics->Fail(cli::kRejected);
-  return ran;
-}
-
-interp::ReplayOptions ReplayOptionsOf(const Flags& flags, const interp::EvaluatorOptions& options) {
-  interp::ReplayOptions replay;
-  replay.engine = flags.engine;
-  replay.isolation = OptionsOf(flags, options);
-  replay.poll = [&options] {
-    if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) {
-      return absl::CancelledError("interrupted");
-    }
-    if (options.limits.begin && options.limits.IsOutOfTime(*options.limits.begin)) {
-      return absl::DeadlineExceededError(options.limits.OutOfTimeMessage("running the instructions"));
-    }
-    return absl::OkStatus();
-  };
-  return replay;
+  const absl::StatusOr<interp::IsolatedRun> run =
+      interp::IsolateInModules(*program.module, other, flags.engine, OptionsOf(flags, options), arguments, &sink);
+  diagnostics->Show(sink, *program.part.source);
+  if (run.ok()) return Report(flags, *run, other, source, diagnostics);
+  if (!sink.has_errors()) diagnostics->ShowError(flags.path, std::string(run.status().message()), cli::kRejected);
 }
 
 }  // namespace
 
-void IsolateInEngines(const Flags& flags, const IsolatedModule& input, const interp::EvaluatorOptions& options,
-                      absl::Span<const Literal> arguments, cli::DiagnosticReporter* diagnostics) {
-  interp::EngineIsolation isolation(input.module, flags.engine, OptionsOf(flags, options));
-  if (!Observe(
-          interp::EngineIsolation::ObservedEngine(flags.engine), input, options, isolation.Request(), &isolation,
-          arguments, [&isolation] { return isolation.is_out_of_time(); }, diagnostics)) {
+void Isolate(const Flags& flags, const Program& program, const interp::EvaluatorOptions& options,
+             absl::Span<const Literal> arguments, cli::DiagnosticReporter* diagnostics) {
+  const SourceBuffer& source = *program.part.source;
+  if (options.num_replicas * options.num_partitions != 1 && !(flags.isolate_passes.empty() && flags.compare.empty())) {
+    diagnostics->ShowError("--isolate", "values of two modules are compared on one device", cli::kUsage);
     return;
   }
-  const interp::EngineRow& row = interp::RowOf(interp::EngineIsolation::HeldEngine(flags.engine));
-  const std::string_view expected = interp::RowOf(row.compared_with).name;
-  Report(flags, {"engines", std::string(row.name), std::string(expected)}, input, isolation.Finish(), diagnostics);
-}
-
-void IsolateInModules(const Flags& flags, const IsolatedModule& input, const IsolatedModule& other,
-                      const interp::EvaluatorOptions& options, absl::Span<const Literal> arguments,
-                      cli::DiagnosticReporter* diagnostics) {
-  const interp::Counterparts counterparts = interp::FindCounterparts(input.module, other.module);
-  interp::ValueRecorder recorder(input.module, flags.max_executions, options.limits.max_bytes);
-  interp::ObservationRequest request;
-  request.instructions = interp::NeededValues(input.module, counterparts);
-  if (!Observe(
-          flags.engine, input, options, std::move(request), &recorder, arguments, [] { return false; }, diagnostics))
-    return;
-  const absl::StatusOr<interp::IsolationResult> result =
-      interp::Replay(other.module, input.module, recorder, counterparts, ReplayOptionsOf(flags, options));
-  if (!result.ok()) {
-    diagnostics->ShowError(flags.path, std::string(result.status().message()), cli::kRejected);
-    return;
-  }
-  const Comparison comparison = {"modules", "after", "before", &input.module, &counterparts};
-  Report(flags, comparison, other, *result, diagnostics);
-}
-
-bool ApplyIsolatePasses(const Flags& flags, const Module& module, std::unique_ptr<Module>* changed,
-                        cli::DiagnosticReporter* diagnostics) {
-  auto after = std::make_unique<Module>(module.Clone());
-  PipelineOptions options;
-  options.context = interp::EvaluatingContext();
-  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(flags.isolate_passes);
-  absl::Status status = pipeline.status();
-  if (pipeline.ok()) status = pipeline->Run(*after, options).status();
-  if (!status.ok()) {
+  if (!flags.isolate_passes.empty()) {
+    Module after = program.module->Clone();
+    const absl::Status status = interp::RunPasses(flags.isolate_passes, /*warnings=*/nullptr, &after);
+    if (status.ok()) return IsolateInModules(flags, program, after, source, options, arguments, diagnostics);
     diagnostics->ShowError(flags.path, std::string(status.message()), cli::kRejected);
-    return false;
+    return;
   }
-  *changed = std::move(after);
-  return true;
+  if (!flags.compare.empty()) {
+    const std::optional<Program> other =
+        ReadProgram(flags.compare, flags, program.module->shared_context(), diagnostics);
+    if (other) {
+      IsolateInModules(flags, program, *other->module, *other->part.source, options, arguments, diagnostics);
+    }
+    return;
+  }
+  DiagnosticSink sink;
+  const absl::StatusOr<interp::IsolatedRun> run =
+      interp::IsolateInEngines(*program.module, flags.engine, OptionsOf(flags, options), arguments, &sink);
+  diagnostics->Show(sink, source);
+  if (run.ok()) {
+    Report(flags, *run, *program.module, source, diagnostics);
+  } else {
+    diagnostics->Fail(cli::kRejected);
+  }
 }
 
-void ReplayDirectory(const Flags& flags, const IsolatedModule& input, const interp::EvaluatorOptions& options,
+void ReplayDirectory(const Flags& flags, const Program& program, const interp::EvaluatorOptions& options,
                      cli::DiagnosticReporter* diagnostics) {
   const absl::StatusOr<std::unique_ptr<interp::ValueDirectory>> directory =
-      interp::ValueDirectory::Open(flags.replay, input.module.shared_context());
+      interp::ValueDirectory::Open(flags.replay, program.module->shared_context());
   if (!directory.ok()) {
     const cli::ExitCode code = absl::IsNotFound(directory.status()) ? cli::kUsage : cli::kRejected;
     diagnostics->ShowError("", std::string(directory.status().message()), code);
     return;
   }
-  const Module& recorded = (*directory)->module();
-  const interp::Counterparts counterparts = interp::FindCounterparts(recorded, input.module);
-  const absl::StatusOr<interp::IsolationResult> result =
-      interp::Replay(input.module, recorded, **directory, counterparts, ReplayOptionsOf(flags, options));
-  if (!result.ok()) {
-    diagnostics->ShowError("", std::string(result.status().message()), cli::kRejected);
-    return;
+  const absl::StatusOr<interp::IsolatedRun> run =
+      interp::IsolateRecorded(*program.module, **directory, flags.engine, OptionsOf(flags, options));
+  if (run.ok()) {
+    Report(flags, *run, *program.module, *program.part.source, diagnostics);
+  } else {
+    diagnostics->ShowError("", std::string(run.status().message()), cli::kRejected);
   }
-  const Comparison comparison = {"replay", "now", "recorded", &recorded, &counterparts};
-  Report(flags, comparison, input, *result, diagnostics);
 }
 
 }  // namespace hlokit::run

@@ -1,32 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hlo_run/run_observers.h"
 
-#include <re2/re2.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <functional>
 #include <string>
 #include <string_view>
 
-#include "absl/strings/str_format.h"
-#include "ir/core/json_writer.h"
 #include "ir/core/printable_text.h"
 #include "ir/core/str_cat.h"
 #include "tools/cli/output_file.h"
+#include "tools/cli/text/regex.h"
 
 namespace hlokit::run {
 namespace {
 
-// Rows of each table of the text; the JSON has all.
-constexpr size_t kMaxRows = 25;
-
 std::vector<bool> Matches(const Module& module, const std::string& pattern) {
-  const re2::RE2 regex(pattern, re2::RE2::Quiet);
+  const auto regex = cli::CompileRegex(pattern);
   std::vector<bool> matches(module.instruction_id_bound(), false);
+  if (!regex.ok()) return matches;  // the flags are checked
   for (Computation computation : module.computations()) {
     for (Instruction i : computation.instructions()) {
-      matches[i.id().value] = re2::RE2::PartialMatch(re2::StringPiece(i.name().data(), i.name().size()), regex);
+      matches[i.id().value] = (*regex)(i.name());
     }
   }
   return matches;
@@ -38,58 +32,6 @@ void Add(const std::vector<bool>& some, std::vector<bool>* all) {
   for (size_t i = 0; i < some.size(); ++i) {
     if (some[i]) (*all)[i] = true;
   }
-}
-
-using LoopMembers = std::map<uint32_t, std::vector<InstructionId>>;  // by the id of the last one
-
-// Returns "loop of add.1, tanh.2" with the names of its instructions, abbreviated; empty if it is none of one.
-std::string LoopText(const Module& module, const LoopMembers& loops, InstructionId last) {
-  const auto at = loops.find(last.value);
-  if (at == loops.end()) return "";
-  constexpr size_t kMaxNames = 6;
-  std::string text = "  loop of ";
-  for (size_t i = 0; i < std::min(at->second.size(), kMaxNames); ++i) {
-    StrAppend(&text, i == 0 ? "" : ", ", module.instruction(at->second[i]).name());
-  }
-  if (at->second.size() > kMaxNames) StrAppend(&text, " and ", at->second.size() - kMaxNames, " more");
-  return text;
-}
-
-void PrintTable(TextWriter& out, std::string_view heading,
-                const std::vector<interp::InstructionProfiler::Entry>& entries, double total,
-                const std::function<std::string(const interp::InstructionProfiler::Entry&)>& note) {
-  out << absl::StrFormat("%12s %7s %10s  %s\n", "ms", "%", "runs", heading);
-  for (size_t i = 0; i < std::min(entries.size(), kMaxRows); ++i) {
-    const interp::InstructionProfiler::Entry& e = entries[i];
-    out << absl::StrFormat("%12.3f %6.1f%% %10d  %s%s\n", e.milliseconds, total > 0 ? e.milliseconds / total * 100 : 0,
-                           e.runs, e.name, note(e));
-  }
-  if (entries.size() > kMaxRows) out << StrCat("             (", entries.size() - kMaxRows, " more)\n");
-}
-
-void WriteEntries(JsonWriter& json, std::string_view key, const Module& module,
-                  const std::vector<interp::InstructionProfiler::Entry>& entries, bool by_opcode,
-                  const LoopMembers& loops) {
-  json.Key(key).BeginArray();
-  for (const interp::InstructionProfiler::Entry& e : entries) {
-    json.BeginObject();
-    if (by_opcode) {
-      json.Member("opcode", e.name).Member("instructions", e.instructions);
-    } else {
-      const Instruction instruction = module.instruction(e.instruction);
-      json.Member("instruction", e.name)
-          .Member("opcode", instruction.opcode_text())
-          .Member("computation", instruction.parent().name())
-          .Member("shape", std::string_view(ToString(instruction.shape(), /*with_layout=*/false)));
-    }
-    if (const auto loop = loops.find(e.instruction.value); !by_opcode && loop != loops.end()) {
-      json.Key("loop").BeginArray();
-      for (const InstructionId member : loop->second) json.Value(module.instruction(member).name());
-      json.EndArray();
-    }
-    json.Member("runs", e.runs).Member("time_us", static_cast<int64_t>(e.milliseconds * 1e3)).EndObject();
-  }
-  json.EndArray();
 }
 
 }  // namespace
@@ -160,48 +102,18 @@ void RunObservers::Attach(interp::EvaluatorOptions* options) {
   if (nonfinite_check_ != nullptr) interp::NonfiniteCheck::AddTo(module_, &observation);
 }
 
-bool RunObservers::Report(const interp::RunStatistics& statistics, const RunTimes& times,
+bool RunObservers::Report(const interp::RunStatistics& statistics, const interp::RunTimes& times,
                           const interp::CodeInspection* code, cli::DiagnosticReporter* diagnostics) {
   if (profiler_ == nullptr) return true;
-  if (code != nullptr) loops_ = code->LoopMembers();
-  if (flags_.profile) PrintProfile(statistics);
-  return flags_.profile_json.empty() || WriteProfileJson(statistics, times, diagnostics);
-}
-
-void RunObservers::PrintProfile(const interp::RunStatistics& statistics) {
-  const double total = profiler_->total_milliseconds();
-  stderr_ << absl::StrFormat(
-      "profile: %.3f ms, %d instructions executed, %d loop iterations, peak of %d bytes of values\n", total,
-      statistics.steps, statistics.loop_iterations, statistics.peak_bytes);
-  using Entry = interp::InstructionProfiler::Entry;
-  PrintTable(stderr_, "opcode", profiler_->ByOpcode(), total, [](const Entry&) { return std::string(); });
-  PrintTable(stderr_, "instruction", profiler_->ByInstruction(), total,
-             [&](const Entry& e) { return LoopText(module_, loops_, e.instruction); });
-  stderr_.Flush();
-}
-
-bool RunObservers::WriteProfileJson(const interp::RunStatistics& statistics, const RunTimes& times,
-                                    cli::DiagnosticReporter* diagnostics) {
-  return cli::WriteOutputFile(flags_.profile_json, diagnostics, [&](TextWriter& out) {
-    JsonWriter json(&out);
-    json.BeginObject()
-        .Member("module", module_.name())
-        .Member("total_us", static_cast<int64_t>(profiler_->total_milliseconds() * 1e3))
-        .Member("instructions_run", statistics.steps)
-        .Member("loop_iterations", statistics.loop_iterations)
-        .Member("peak_bytes", statistics.peak_bytes)
-        .Member("peak_live_bytes", statistics.peak_live_bytes)
-        .Member("peak_held_bytes", statistics.peak_held_bytes)
-        .Member("system_allocations", statistics.system_allocations)
-        .Member("compile_seconds", times.compile_seconds)
-        .Key("run_seconds")
-        .BeginArray();
-    for (double seconds : times.run_seconds) json.Value(seconds);
-    json.EndArray();
-    WriteEntries(json, "opcodes", module_, profiler_->ByOpcode(), /*by_opcode=*/true, loops_);
-    WriteEntries(json, "instructions", module_, profiler_->ByInstruction(), /*by_opcode=*/false, loops_);
-    json.EndObject();
-  });
+  interp::ProfileReport report = {module_, *profiler_, statistics, {}};
+  if (code != nullptr) report.loops = code->LoopMembers();
+  if (flags_.profile) {
+    interp::PrintProfile(report, &stderr_);
+    stderr_.Flush();
+  }
+  return flags_.profile_json.empty() || cli::WriteOutputFile(flags_.profile_json, diagnostics, [&](TextWriter& out) {
+           interp::WriteProfileJson(report, times, &out);
+         });
 }
 
 }  // namespace hlokit::run

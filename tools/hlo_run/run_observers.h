@@ -3,8 +3,6 @@
 #ifndef HLOKIT_TOOLS_HLO_RUN_RUN_OBSERVERS_H_
 #define HLOKIT_TOOLS_HLO_RUN_RUN_OBSERVERS_H_
 
-#include <cstdint>
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -14,6 +12,7 @@
 #include "interp/observers/instruction_profiler.h"
 #include "interp/observers/nonfinite_check.h"
 #include "interp/observers/observer_list.h"
+#include "interp/observers/profile_report.h"
 #include "interp/observers/value_trace.h"
 #include "ir/core/text_writer.h"
 #include "ir/graph/module_fwd.h"
@@ -21,11 +20,6 @@
 #include "tools/hlo_run/flags.h"
 
 namespace hlokit::run {
-
-struct RunTimes {
-  double compile_seconds = 0;
-  std::vector<double> run_seconds;  // of each run
-};
 
 class RunObservers {
  public:
@@ -48,14 +42,10 @@ class RunObservers {
   bool CommitFiles(cli::DiagnosticReporter* diagnostics);
   // Writes the profile after the last run. `code`: of an engine whose loops have the name of their last
   // instruction; may be null. Returns false after an error.
-  bool Report(const interp::RunStatistics& statistics, const RunTimes& times, const interp::CodeInspection* code,
-              cli::DiagnosticReporter* diagnostics);
+  bool Report(const interp::RunStatistics& statistics, const interp::RunTimes& times,
+              const interp::CodeInspection* code, cli::DiagnosticReporter* diagnostics);
 
  private:
-  void PrintProfile(const interp::RunStatistics& statistics);
-  bool WriteProfileJson(const interp::RunStatistics& statistics, const RunTimes& times,
-                        cli::DiagnosticReporter* diagnostics);
-
   const Flags& flags_;
   const Module& module_;
   TextWriter stderr_;
@@ -65,7 +55,6 @@ class RunObservers {
   std::unique_ptr<interp::NonfiniteCheck> nonfinite_check_;
   std::unique_ptr<interp::InstructionProfiler> profiler_;
   std::unique_ptr<interp::ValueDirectoryWriter> values_;
-  std::map<uint32_t, std::vector<InstructionId>> loops_;  // members by the id of the last one
   interp::ObserverList observers_;
 };
 

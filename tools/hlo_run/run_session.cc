@@ -68,29 +68,6 @@ std::string ChooseDevicesOfProcesses(const Module& module, int processes, bool g
                 " (--replicas times --partitions): start at most as many");
 }
 
-// --isolate: in both engines, or in the module of --compare or --isolate-passes.
-void Isolate(const Flags& flags, const Program& program, const interp::EvaluatorOptions& options,
-             const std::vector<Literal>& arguments, cli::DiagnosticReporter* diagnostics) {
-  const IsolatedModule own = {*program.module, *program.part.source};
-  if (options.num_replicas * options.num_partitions != 1 && !(flags.isolate_passes.empty() && flags.compare.empty())) {
-    diagnostics->ShowError("--isolate", "values of two modules are compared on one device", cli::kUsage);
-    return;
-  }
-  if (!flags.isolate_passes.empty()) {
-    std::unique_ptr<Module> after;
-    if (!ApplyIsolatePasses(flags, *program.module, &after, diagnostics)) return;
-    IsolateInModules(flags, own, {*after, *program.part.source}, options, arguments, diagnostics);
-    return;
-  }
-  if (flags.compare.empty()) {
-    IsolateInEngines(flags, own, options, arguments, diagnostics);
-    return;
-  }
-  const std::optional<Program> other = ReadProgram(flags.compare, flags, program.module->shared_context(), diagnostics);
-  if (!other) return;
-  IsolateInModules(flags, own, {*other->module, *other->part.source}, options, arguments, diagnostics);
-}
-
 }  // namespace
 
 RunSession::RunSession(const Flags& flags, std::string command, interp::MpiSession* processes)
@@ -197,7 +174,7 @@ bool RunSession::ChooseRunOptions() {
     options_.progress = [this](const interp::RunProgress& p) { ShowProgress(p, &progress_); };
   }
   if (!flags_.replay.empty()) {
-    ReplayDirectory(flags_, {module, *program_->part.source}, options_, &diagnostics_);
+    ReplayDirectory(flags_, *program_, options_, &diagnostics_);
     return false;
   }
   reference_options_ = options_;
@@ -241,21 +218,11 @@ bool RunSession::ShowCode() {
   return true;
 }
 
-// Returns how a snapshot divides the arguments of a program before partitioning.
-std::optional<interp::ShardedArrays> RunSession::PartsInSnapshot() const {
-  if (executable_->division() != nullptr) return executable_->division()->arrays.parameters;
-  if (snapshot_->argument_lists() <= 1 || !FirstUnpartitioned(*program_->module).valid()) return std::nullopt;
-  absl::StatusOr<interp::ShardedArrays> divided =
-      interp::ShardedArrays::OfParameters(*program_->module, snapshot_->argument_lists());
-  return divided.ok() ? std::optional(*std::move(divided)) : std::nullopt;
-}
-
 // With --isolate, compares instructions on the arguments instead of a run.
 bool RunSession::ReadArguments() {
   if (snapshot_ != nullptr) {
-    const std::optional<interp::ShardedArrays> parts = PartsInSnapshot();
     absl::StatusOr<interp::SnapshotValues> recorded =
-        interp::ReadSnapshotValues(*snapshot_, *program_->module, *executable_, parts ? &*parts : nullptr, options_);
+        interp::ReadSnapshotValues(*snapshot_, *program_->module, *executable_, options_);
     if (!recorded.ok()) {
       diagnostics_.ShowError(program_->part.label(), std::string(recorded.status().message()), cli::kRejected);
       return false;

@@ -52,7 +52,6 @@ class RunSession {
   bool Usage(std::string_view message);
   bool HasArguments() const;
   bool CheckArgumentsOfRun();
-  std::optional<interp::ShardedArrays> PartsInSnapshot() const;
   // Returns a copy of the module to simulate, for as many devices as the flags, the header or else the shardings say.
   // `warnings` may be null.
   std::unique_ptr<Module> ForDevices(const Module& module, DiagnosticSink* warnings) const;
@@ -69,7 +68,7 @@ class RunSession {
   interp::EvaluatorOptions reference_options_;  // of the program to compare with, and of --isolate
   std::optional<interp::FileHostIo> host_;
   std::optional<RunObservers> observers_;
-  RunTimes times_;
+  interp::RunTimes times_;
   std::unique_ptr<interp::Executable> executable_;
   interp::SnapshotValues recorded_;
   std::vector<Literal> arguments_;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -13,8 +12,7 @@
 
 #include "io/files/read_file.h"
 #include "ir/core/str_cat.h"
-#include "ir/graph/name_range.h"
-#include "ir/sharding/unpartitioned.h"
+#include "passes/view/graph_document.h"
 #include "runtime/observe/profile_directory.h"
 #include "simulator/export/advice_json.h"
 #include "simulator/export/host_profile.h"
@@ -24,11 +22,12 @@
 #include "simulator/report/advice_text.h"
 #include "simulator/report/instruction_times.h"
 #include "simulator/report/report.h"
+#include "simulator/report/simulated_module.h"
+#include "simulator/timing/compile.h"
 #include "simulator/timing/host.h"
 #include "tools/cli/flags/device_flag.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
-#include "tools/cli/pages/graph_page.h"
 #include "tools/cli/pages/web_page.h"
 #include "tools/hlo_run/device_options.h"
 #include "tools/hlo_run/sweep.h"
@@ -86,17 +85,7 @@ bool WritePage(const SimulationFlags& flags, const tpu::ReportInput& input, cons
   GraphDocumentOptions graph;
   graph.device = flags.device;
   graph.seconds = tpu::SecondsByInstruction(input.module, input.simulation);
-  return cli::WriteReportPage(flags.page, json, cli::GraphJson({{&input.module, graph}}), diagnostics);
-}
-
-// Warns of a program for one device whose shardings are for several.
-void WarnOfShardings(const Module& module, DiagnosticSink* warnings) {
-  const Instruction sharded = FirstUnpartitioned(module);
-  if (!sharded.valid() || module.header().num_partitions > 1) return;
-  warnings->Warning(
-      DiagnosticKind::kSharding, NameRange(sharded),
-      StrCat("`", sharded.name(), "` is divided among devices, but the module is for one: it is simulated on one"),
-      "--partitions=N partitions it for N devices, as num_partitions=N in its header does");
+  return cli::WriteReportPage(flags.page, json, GraphsJson({{&input.module, graph}}), diagnostics);
 }
 
 }  // namespace
@@ -226,22 +215,17 @@ void SimulateModule(const SimulationFlags& flags, const Module& original, const 
   if (!host) return;
   Module compiled = original.Clone();
   DiagnosticSink warnings;
-  WarnOfShardings(original, &warnings);
+  tpu::WarnOfShardings(original, &warnings);
   const bool made = CompileFor(flags, *options, &compiled, &warnings, diagnostics);
   diagnostics->Show(warnings, source);
   if (!made) return;
-  const Module& module = compiled;
-  const tpu::KernelPlan plan(module);
-  tpu::Simulation simulation = tpu::Simulate(module, plan, *options);
-  if (!flags.host.empty()) {
-    simulation.step_seconds = tpu::SimulateHost(*host, simulation.device_seconds).step_seconds;
-    if (simulation.step_seconds > 1.001 * simulation.device_seconds) simulation.bound = tpu::Resource::kHost;
-  }
-  const tpu::MemoryPlan memory = tpu::PlanMemory(options->machine, module, plan, simulation.implicit_partitions);
-  const tpu::ReportInput input{module, *options, simulation, memory, &original, flags.pipeline};
+  tpu::SimulatedModule simulated(compiled, *options);
+  if (!flags.host.empty()) simulated.AddHost(*host);
+  const tpu::KernelPlan& plan = simulated.plan;
+  const tpu::ReportInput input = simulated.Input(&original, flags.pipeline);
   if (!flags.timeline.empty() && !WriteTimeline(flags, input, plan, diagnostics)) return;
   if (!flags.xplane.empty()) {
-    const int64_t devices = std::min(flags.timeline_devices, simulation.devices.devices);
+    const int64_t devices = std::min(flags.timeline_devices, input.simulation.devices.devices);
     const tpu::ProfileSpace space = tpu::BuildProfileSpace({&input, &plan}, *host, devices, flags.timeline_events);
     const std::filesystem::path directory = runtime::ProfileRunDirectory(flags.xplane, "simulated");
     const absl::Status status = runtime::WriteProfileDirectory(directory, "hlokit", tpu::XSpaceBytes(space));
@@ -253,12 +237,8 @@ void SimulateModule(const SimulationFlags& flags, const Module& original, const 
   if (!flags.page.empty() && !WritePage(flags, input, plan, *host, diagnostics)) return;
   std::string text;
   if (flags.json) {
-    text = tpu::ReportJson(input, flags.memory);
-    if (flags.advise) {
-      nlohmann::ordered_json json = nlohmann::ordered_json::parse(text);
-      json.update(tpu::AdviceJson(input, *host, "hlo-run", flags.names));
-      text = json.dump(1) + "\n";
-    }
+    text = flags.advise ? tpu::ReportAndAdviceJson(input, flags.memory, *host, "hlo-run", flags.names)
+                        : tpu::ReportJson(input, flags.memory);
   } else {
     TextWriter writer(&text);
     tpu::PrintReport(input, flags.top, flags.memory, &writer);

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "interp/processes/shared_items.h"
 #include "ir/core/str_cat.h"
 #include "passes/rewrite/type_conversion.h"
 #include "simulator/report/sweep_table.h"
@@ -79,84 +81,46 @@ bool Simulate(const SimulationFlags& flags, const std::string& what, const std::
 // Simulates a value. Returns false after an error.
 using SimulateValue = std::function<bool(const std::string& value, tpu::SweepRow* row)>;
 
-// What a process sends of a value, before the name of the bound and the messages.
-struct RowMessage {
-  int64_t index = 0;
-  double step_us = 0;
-  double device_us = 0;
-  double busy = 0;
-  int64_t peak_bytes = 0;
-  int64_t used_devices = 1;
-  int64_t devices = 1;
-  int32_t fits = 0;
+// What a process sends of a value, before its row and messages.
+struct RowHeader {
   int32_t exit_code = cli::kOk;
-  uint64_t bound_bytes = 0;
-  uint64_t text_bytes = 0;
+  uint32_t row_bytes = 0;
 };
-
-// Simulates values from the queue of all processes, up to the first error of this one.
-std::string SimulateFromQueue(const SimulateValue& simulate, absl::Span<const std::string> values,
-                              interp::MpiSession* session, cli::DiagnosticReporter* diagnostics) {
-  std::string sent;
-  for (int64_t i = 0; diagnostics->exit_code() == cli::kOk;) {
-    i = session->NextItem();
-    if (i >= static_cast<int64_t>(values.size())) break;
-    tpu::SweepRow row;
-    std::string text;
-    {
-      const cli::KeptMessages kept(&text);
-      if (!simulate(values[static_cast<size_t>(i)], &row)) diagnostics->Fail(cli::kRejected);
-    }
-    const RowMessage message = {i,
-                                row.step_us,
-                                row.device_us,
-                                row.busy,
-                                row.peak_bytes,
-                                row.used_devices,
-                                row.devices,
-                                row.fits ? 1 : 0,
-                                diagnostics->exit_code(),
-                                row.bound.size(),
-                                text.size()};
-    sent.append(reinterpret_cast<const char*>(&message), sizeof(message));
-    StrAppend(&sent, row.bound, text);
-  }
-  return sent;
-}
 
 // Sets rows of values. Prints messages up to the error of the first value that has one, in all processes alike. Returns
 // false after an error.
 bool SimulateInProcesses(const SimulateValue& simulate, absl::Span<const std::string> values,
                          interp::MpiSession* session, cli::DiagnosticReporter* diagnostics,
                          std::vector<tpu::SweepRow>* rows) {
-  session->EndSetup();
-  const absl::StatusOr<std::vector<std::string>> all =
-      session->AllGatherBytes(SimulateFromQueue(simulate, values, session, diagnostics));
+  const auto work = [&](size_t i, std::string* sent) {
+    tpu::SweepRow row;
+    std::string messages;
+    {
+      const cli::KeptMessages kept(&messages);
+      if (!simulate(values[i], &row)) diagnostics->Fail(cli::kRejected);
+    }
+    const std::string encoded = tpu::EncodeSweepRow(row);
+    const RowHeader header = {diagnostics->exit_code(), static_cast<uint32_t>(encoded.size())};
+    sent->append(reinterpret_cast<const char*>(&header), sizeof(header));
+    StrAppend(sent, encoded, messages);
+    return diagnostics->exit_code() == cli::kOk;
+  };
+  const absl::StatusOr<std::vector<std::string>> all = interp::ShareItems(session, values.size(), work);
   if (!all.ok()) {
     diagnostics->ShowError("", std::string(all.status().message()), cli::kInternal);
     return false;
   }
-  std::vector<std::string> texts(values.size());
-  std::vector<int32_t> exit_codes(values.size(), cli::kOk);
-  for (std::string_view rest : *all) {
-    while (rest.size() >= sizeof(RowMessage)) {
-      RowMessage m;
-      std::memcpy(&m, rest.data(), sizeof(m));
-      rest.remove_prefix(sizeof(m));
-      const auto i = static_cast<size_t>(m.index);
-      if (i >= values.size() || m.bound_bytes > rest.size() || m.text_bytes > rest.size() - m.bound_bytes) break;
-      (*rows)[i] = {values[i], m.step_us,    m.device_us,
-                    m.busy,    m.peak_bytes, m.used_devices,
-                    m.devices, m.fits != 0,  std::string(rest.substr(0, m.bound_bytes))};
-      texts[i] = rest.substr(m.bound_bytes, m.text_bytes);
-      exit_codes[i] = m.exit_code;
-      rest.remove_prefix(m.bound_bytes + m.text_bytes);
-    }
-  }
   for (size_t i = 0; i < values.size(); ++i) {
-    std::fwrite(texts[i].data(), 1, texts[i].size(), stderr);
-    if (exit_codes[i] == cli::kOk) continue;
-    diagnostics->Fail(static_cast<cli::ExitCode>(exit_codes[i]));
+    std::string_view rest = (*all)[i];
+    RowHeader header;
+    if (rest.size() < sizeof(header)) continue;  // a process had an error before
+    std::memcpy(&header, rest.data(), sizeof(header));
+    rest.remove_prefix(sizeof(header));
+    tpu::DecodeSweepRow(rest.substr(0, header.row_bytes), &(*rows)[i]);
+    rest.remove_prefix(std::min<size_t>(header.row_bytes, rest.size()));
+    std::fwrite(rest.data(), 1, rest.size(), stderr);
+    if (header.exit_code == cli::kOk) continue;
+    diagnostics->Fail(static_cast<cli::ExitCode>(header.exit_code));
     return false;
   }
   return true;

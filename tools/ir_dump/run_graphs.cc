@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "ir/core/str_cat.h"
-#include "tools/ir_dump/op_test_case.h"
 #include "tools/ir_dump/session.h"
 #include "tracer/step/device_state.h"
 #include "tracer/text/ir_reader.h"
 #include "tracer/text/record/ir_builder.h"
+#include "tracer/text/record/op_test_case.h"
 
 namespace hlokit {
 

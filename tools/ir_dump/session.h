@@ -17,10 +17,10 @@
 #include "ir/text/printer.h"
 #include "tools/cli/cli.h"
 #include "tools/ir_dump/model_flags.h"
-#include "tools/ir_dump/op_test_case.h"
 #include "tracer/graph/value.h"
 #include "tracer/models/model.h"
 #include "tracer/step/tracer.h"
+#include "tracer/text/record/op_test_case.h"
 
 namespace hlokit {
 

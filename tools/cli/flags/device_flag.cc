@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/core/str_cat.h"
+#include "simulator/timing/compile.h"
 #include "simulator/timing/device_selection.h"
 
 namespace hlokit::cli {
@@ -32,6 +33,9 @@ std::optional<tpu::DeviceDescription> LoadDeviceDescription(const std::string& n
   return machine;
 }
 
+namespace {
+
+// Returns options to simulate the module on the device. Prints errors.
 std::optional<tpu::SimulationOptions> LoadDevice(const std::string& device, const Module& module,
                                                  DiagnosticReporter* diagnostics) {
   const auto [name, chips] = tpu::SplitDeviceName(device);
@@ -46,6 +50,19 @@ std::optional<tpu::SimulationOptions> LoadDevice(const std::string& device, cons
   options.machine = *std::move(machine);
   options.topology = *std::move(topology);
   return options;
+}
+
+}  // namespace
+
+std::optional<tpu::InstructionTimes> TimeOnDevice(const std::string& device, std::string_view label,
+                                                  const Module& module, DiagnosticReporter* diagnostics) {
+  const std::optional<tpu::SimulationOptions> options = LoadDevice(device, module, diagnostics);
+  if (!options) return std::nullopt;
+  if (tpu::IsCompiledForOtherDevice(module)) diagnostics->ShowWarning(label, tpu::kCompiledAgain);
+  absl::StatusOr<tpu::InstructionTimes> times = tpu::TimeInstructions(*options, module);
+  if (times.ok()) return *std::move(times);
+  diagnostics->ShowError(label, std::string(times.status().message()), kRejected);
+  return std::nullopt;
 }
 
 std::string DeviceSummary(const tpu::DeviceDescription& machine) {

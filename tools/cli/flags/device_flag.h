@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "passes/target/device_description.h"
+#include "simulator/report/instruction_times.h"
 #include "simulator/timing/simulator.h"
 #include "tools/cli/cli.h"
 
@@ -17,9 +18,10 @@ namespace hlokit::cli {
 std::optional<tpu::DeviceDescription> LoadDeviceDescription(const std::string& name, DiagnosticReporter* diagnostics,
                                                             std::string_view flag = "--device");
 
-// Returns options to simulate the module on a device such as "v5e" or "mine.tpu:4x4". Prints errors of --device.
-std::optional<tpu::SimulationOptions> LoadDevice(const std::string& device, const Module& module,
-                                                 DiagnosticReporter* diagnostics);
+// Times the module on a device such as "v5e" or "mine.tpu:4x4", compiled as hlo-run does (TimeInstructions). Prints
+// errors and warnings; those of the module are about `label`.
+std::optional<tpu::InstructionTimes> TimeOnDevice(const std::string& device, std::string_view label,
+                                                  const Module& module, DiagnosticReporter* diagnostics);
 
 // Returns "197 TFLOP/s bf16, 16 GiB HBM at 819 GB/s, up to 256 chips".
 std::string DeviceSummary(const tpu::DeviceDescription& machine);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/flags/pass_flags.h"
 
-#include <re2/re2.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -14,8 +13,8 @@
 #include "passes/annotations/text.h"
 #include "passes/core/pass_error.h"
 #include "passes/documentation/documentation.h"
+#include "passes/dumps/pass_dump.h"
 #include "passes/instrumentation/verify_each.h"
-#include "tools/cli/flags/pass_dump.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/text/regex.h"
@@ -28,8 +27,8 @@ void WriteError(std::string_view text) { std::fwrite(text.data(), 1, text.size()
 std::function<bool(std::string_view)> Matcher(const std::string& pattern, bool all) {
   if (all) return [](std::string_view) { return true; };
   if (pattern.empty()) return nullptr;
-  auto regex = std::make_shared<RE2>(pattern, RE2::Quiet);
-  return [regex](std::string_view name) { return RE2::FullMatch(re2::StringPiece(name.data(), name.size()), *regex); };
+  const auto regex = CompileWholeRegex(pattern);
+  return regex.ok() ? *regex : nullptr;  // Prepare has checked it
 }
 
 }  // namespace
@@ -153,11 +152,10 @@ std::string_view PassFlags::FlagWithoutPasses() const {
 std::optional<int> PassFlags::CheckPattern(std::string_view tool, std::string_view flag,
                                            const std::string& pattern) const {
   if (pattern.empty()) return std::nullopt;
-  const RE2 regex(pattern, RE2::Quiet);
-  if (!regex.ok()) return UsageError(tool, StrCat(flag, ": `", pattern, "`: ", regex.error()));
-  const auto matches = Matcher(pattern, false);
+  const auto matches = CompileWholeRegex(pattern);
+  if (!matches.ok()) return UsageError(tool, StrCat(flag, ": ", std::string(matches.status().message())));
   for (const PassInfo* pass : pipeline_->passes()) {
-    if (matches(pass->name)) return std::nullopt;
+    if ((*matches)(pass->name)) return std::nullopt;
   }
   if (!pipeline_->empty()) {
     WriteError(StrCat(tool, ": warning: ", flag, ": `", pattern, "` matches no pass of the pipeline as a whole\n"));
@@ -183,11 +181,11 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
   interp::EquivalenceCheck run(run_);
   // Hooks run in this order: the timer starts after the other hooks that run before a pass.
   std::vector<PassInstrumentation*> instruments;
-  PassDump dump(dump_to_, dumped_modules_, module);
+  dump::PassDump pass_dump(dump_to_, dumped_modules_, module);
   if (!dump_to_.empty()) {
     if (!CreateDirectories(dump_to_, diagnostics)) return false;
     ++dumped_modules_;
-    instruments.push_back(&dump);
+    instruments.push_back(&pass_dump);
   }
   if (bisect_limit_ >= 0) instruments.push_back(&bisect);
   if (reproducer_ != nullptr) instruments.push_back(reproducer_.get());
@@ -209,7 +207,7 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
     if (!status.ok()) diagnostics->ShowOutputError(status);
     return status.ok();
   };
-  if (!dump_to_.empty() && !report(dump.Begin(module))) return false;
+  if (!dump_to_.empty() && !report(pass_dump.Begin(module))) return false;
   const absl::StatusOr<Pipeline::Result> result = pipeline_->Run(module, options, instruments);
   diagnostics->Show(warnings, *part.source);
   if (!result.ok()) {
@@ -233,7 +231,7 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
     WriteError(StrCat(label, ": warning: `", group, "` still changed the module after ", max_rounds_,
                       " iterations (--max-iterations)\n"));
   }
-  if (!dump_to_.empty() && !report(dump.End(module))) return false;
+  if (!dump_to_.empty() && !report(pass_dump.End(module))) return false;
   WriteMetadataSources(module);
   if (run_before_after_) WriteError(StrCat(label, ": note: ", run.Summary(), "\n"));
   return true;

@@ -8,18 +8,16 @@
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "ir/core/str_cat.h"
 #include "runtime/observe/profile_directory.h"
+#include "simulator/export/profile_graphs.h"
 #include "simulator/export/profile_simulation.h"
 #include "simulator/export/report_document.h"
-#include "simulator/report/instruction_times.h"
 #include "simulator/report/number_text.h"
 #include "simulator/timing/device_selection.h"
 #include "tools/cli/flags/device_flag.h"
 #include "tools/cli/number_flag.h"
-#include "tools/cli/pages/graph_page.h"
 #include "tools/cli/pages/web_page.h"
 
 namespace hlokit::cli {
@@ -44,7 +42,7 @@ absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> SimulateProfile(const Pr
     if (!topology.ok()) return topology.status();
     simulation.topology = *std::move(topology);
     simulation.variation = flags.performance;
-    if (absl::Status s = CheckStragglers(simulation); !s.ok()) return s;
+    if (absl::Status s = tpu::CheckStragglers(simulation); !s.ok()) return s;
     return simulation;
   };
   return tpu::ProfileSimulation::Create(profile, options);
@@ -65,31 +63,6 @@ std::string SpaceBytes(const tpu::ProfileSimulation& simulated, const ProfileFla
   tpu::ProfileSpace space = simulated.ToSpace(kPlanes, flags.events);
   space.hostname = runtime::ProfileHostName();
   return tpu::XSpaceBytes(space);
-}
-
-// Instructions of the graphs in a page, beyond which programs are left out: about 5 MB.
-constexpr size_t kMaxGraphInstructions = 500'000;
-
-// Returns the data of the graphs of the programs, that of the report first, the others in the order of their first
-// calls, as many as there is room for.
-std::string GraphsOf(const tpu::ProfileSimulation& simulated, const std::string& device) {
-  std::vector<GraphSource> graphs;
-  size_t instructions = 0;
-  const auto add = [&](size_t program) {
-    const tpu::ReportInput& input = simulated.input(program);
-    instructions += input.module.instruction_id_bound();
-    if (!graphs.empty() && instructions > kMaxGraphInstructions) return;
-    GraphSource& graph = graphs.emplace_back();
-    graph.module = &input.module;
-    graph.options.device = device;
-    graph.options.seconds = tpu::SecondsByInstruction(input.module, input.simulation);
-  };
-  const size_t main_program = simulated.replay().main_program;
-  add(main_program);
-  for (size_t p = 0; p < simulated.program_count(); ++p) {
-    if (p != main_program) add(p);
-  }
-  return GraphJson(graphs);
 }
 
 }  // namespace
@@ -213,7 +186,7 @@ void FinishProfile(const ProfileFlags& flags, DiagnosticReporter* diagnostics) {
   document.run = &run;
   const std::string json = tpu::ReportDocument((*simulated)->input(replay.main_program),
                                                (*simulated)->plan(replay.main_program), replay.plan, document);
-  WriteReportPage(flags.report, json, GraphsOf(**simulated, flags.device), diagnostics);
+  WriteReportPage(flags.report, json, tpu::ProfileGraphs(**simulated, flags.device), diagnostics);
 }
 
 }  // namespace hlokit::cli

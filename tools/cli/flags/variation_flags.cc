@@ -2,43 +2,12 @@
 #include "tools/cli/flags/variation_flags.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <charconv>
-#include <system_error>
+#include <string>
 
-#include "ir/core/str_cat.h"
+#include "simulator/timing/device_selection.h"
 #include "tools/cli/number_flag.h"
 
 namespace hlokit::cli {
-
-namespace {
-
-// Parses "3:1.5" or "any:1.5".
-bool ReadStraggler(const std::string& text, tpu::PerformanceVariation* variation, DiagnosticReporter* diagnostics) {
-  tpu::Straggler straggler;
-  const size_t colon = std::min(text.find(':'), text.size());
-  const char* end = text.data() + text.size();
-  bool good = colon < text.size();
-  if (text.substr(0, colon) == "any") {
-    straggler.device = -1;
-  } else {
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + colon, straggler.device);
-    good = good && error == std::errc() && rest == text.data() + colon && straggler.device >= 0;
-  }
-  if (good) {
-    const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, straggler.factor);
-    good = error == std::errc() && rest == end && straggler.factor >= 0.01 && straggler.factor <= 1e6;
-  }
-  if (!good) {
-    diagnostics->ShowError("--straggler",
-                           StrCat("expected DEVICE:FACTOR or any:FACTOR, as in 3:1.5, found `", text, "`"), kUsage);
-    return false;
-  }
-  variation->stragglers.push_back(straggler);
-  return true;
-}
-
-}  // namespace
 
 void VariationFlags::AddTo(CLI::App* app, const std::string& group) {
   app->add_option("--straggler", stragglers,
@@ -58,18 +27,14 @@ bool VariationFlags::Read(tpu::PerformanceVariation* variation, DiagnosticReport
   variation->jitter = jitter;
   variation->seed = seed;
   for (const std::string& straggler : stragglers) {
-    if (!ReadStraggler(straggler, variation, diagnostics)) return false;
+    const absl::StatusOr<tpu::Straggler> parsed = tpu::ParseStraggler(straggler);
+    if (!parsed.ok()) {
+      diagnostics->ShowError("--straggler", std::string(parsed.status().message()), kUsage);
+      return false;
+    }
+    variation->stragglers.push_back(*parsed);
   }
   return true;
-}
-
-absl::Status CheckStragglers(const tpu::SimulationOptions& options) {
-  const int64_t devices = options.topology.Chips() * options.machine.devices_per_chip();
-  for (const tpu::Straggler& s : options.variation.stragglers) {
-    if (s.device < devices) continue;
-    return absl::OutOfRangeError(StrCat("device ", s.device, " is out of range: there are ", devices));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace hlokit::cli

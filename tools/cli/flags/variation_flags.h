@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "simulator/timing/simulator.h"
 #include "tools/cli/cli.h"
 
@@ -27,9 +26,6 @@ struct VariationFlags {
   // Returns false after an error, which is printed.
   bool Read(tpu::PerformanceVariation* variation, DiagnosticReporter* diagnostics) const;
 };
-
-// Returns an error if a straggler is not among the devices.
-absl::Status CheckStragglers(const tpu::SimulationOptions& options);
 
 }  // namespace hlokit::cli
 

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hlokit::tpu {
@@ -39,6 +40,29 @@ TEST(SweepTableTest, BarsAreInProportion) {
   EXPECT_EQ(rows[1]["hbm"], "1");
   EXPECT_EQ(rows[1]["step_time_us"], 20);
   EXPECT_EQ(rows[1]["fits"], false);
+}
+
+TEST(SweepTableTest, RowsGoToOtherProcessesAsTheyAre) {
+  SweepRow row;
+  row.value = "v5e:2x2";
+  row.step_us = 1.0 / 3;
+  row.busy = 0.25;
+  row.peak_bytes = int64_t{1} << 40;
+  row.used_devices = 2;
+  row.devices = 4;
+  row.fits = false;
+  row.bound = "HBM";
+  const std::string bytes = EncodeSweepRow(row);
+  SweepRow read;
+  DecodeSweepRow(bytes, &read);
+  EXPECT_EQ(SweepTable("device", {read}), SweepTable("device", {row}));
+  EXPECT_EQ(read.step_us, row.step_us);
+  EXPECT_EQ(read.bound, "HBM");
+  SweepRow unchanged;
+  for (size_t size : {size_t{0}, size_t{7}, sizeof(double) * 8}) {
+    DecodeSweepRow(std::string_view(bytes).substr(0, size), &unchanged);
+    EXPECT_EQ(unchanged.value, "") << size;
+  }
 }
 
 }  // namespace

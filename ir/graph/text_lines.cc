@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/text/text_lines.h"
+#include "ir/graph/text_lines.h"
 
 #include <algorithm>
 
-namespace hlokit::cli {
+namespace hlokit {
 
 TextLines::TextLines(std::string_view text) {
   for (size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
@@ -17,4 +17,4 @@ int64_t TextLines::Of(Instruction instruction) const {
   return std::lower_bound(newlines_.begin(), newlines_.end(), offset) - newlines_.begin() + 1;
 }
 
-}  // namespace hlokit::cli
+}  // namespace hlokit

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/expected_diagnostics.h"
+#include "ir/core/expected_diagnostics.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
 
-namespace hlokit::cli {
+namespace hlokit {
 namespace {
 
 // The offset of `at` in the source, for diagnostics.
@@ -108,4 +108,4 @@ TEST(ExpectedDiagnosticsTest, DiagnosticsWithoutLocationAreOfLineZero) {
 }
 
 }  // namespace
-}  // namespace hlokit::cli
+}  // namespace hlokit

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/ir_dump/op_test_case.h"
+#include "tracer/text/record/op_test_case.h"
 
 #include <algorithm>
 #include <charconv>

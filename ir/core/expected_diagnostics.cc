@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/expected_diagnostics.h"
+#include "ir/core/expected_diagnostics.h"
 
 #include <charconv>
 #include <string_view>
@@ -8,7 +8,7 @@
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 
-namespace hlokit::cli {
+namespace hlokit {
 namespace {
 
 struct Expectation {
@@ -94,4 +94,4 @@ std::string CompareWithExpected(const DiagnosticSink& sink, const SourceBuffer& 
   return out;
 }
 
-}  // namespace hlokit::cli
+}  // namespace hlokit

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/flags/pass_dump.h"
+#include "passes/dumps/pass_dump.h"
 
 #include <algorithm>
 #include <memory>
@@ -11,7 +11,7 @@
 #include "ir/graph/module.h"
 #include "passes/instrumentation/printing.h"
 
-namespace hlokit::cli {
+namespace hlokit::dump {
 namespace {
 
 // Replaces what cannot be part of the name of a file.
@@ -66,4 +66,4 @@ absl::Status PassDump::RunAfterPass(const PassRun& run, const Module& module, bo
   return absl::OkStatus();
 }
 
-}  // namespace hlokit::cli
+}  // namespace hlokit::dump

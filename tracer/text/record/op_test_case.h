@@ -10,8 +10,8 @@
 //   tolerance: rel=R abs=A       |got - want| <= A + R |want|
 //   error: TEXT                  instead of results: the call fails with an error that contains TEXT
 // schema:, family: and note: are ignored; # begins a comment.
-#ifndef HLOKIT_TOOLS_IR_DUMP_OP_TEST_CASE_H_
-#define HLOKIT_TOOLS_IR_DUMP_OP_TEST_CASE_H_
+#ifndef HLOKIT_TRACER_TEXT_RECORD_OP_TEST_CASE_H_
+#define HLOKIT_TRACER_TEXT_RECORD_OP_TEST_CASE_H_
 
 #include <optional>
 #include <string>
@@ -71,4 +71,4 @@ absl::Status CompareLiterals(const Literal& got, const Literal& want, double rel
 
 }  // namespace hlokit::lazy
 
-#endif  // HLOKIT_TOOLS_IR_DUMP_OP_TEST_CASE_H_
+#endif  // HLOKIT_TRACER_TEXT_RECORD_OP_TEST_CASE_H_

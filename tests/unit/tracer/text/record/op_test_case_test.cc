@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/ir_dump/op_test_case.h"
+#include "tracer/text/record/op_test_case.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "tools/ir_dump/session.h"
+#include "tracer/step/tracer.h"
 
 namespace hlokit::lazy {
 namespace {
@@ -123,23 +123,6 @@ TEST_F(OpTestCaseTest, Tolerance) {
   EXPECT_FALSE(compare(std::nanf(""), 1, 1e9, 1e9));
   const Literal longer = Literal::Zeros(context_.shapes.Array(ElementType::kF32, {2}));
   EXPECT_EQ(CompareLiterals(longer, Literal::Zeros(shape), 0, 0).message(), "shape f32[2], expected f32[1]");
-}
-
-TEST(EmitOptionsTest, ParsesLists) {
-  EmitOptions emit;
-  ASSERT_TRUE(emit.Parse("hlo,metrics").ok());
-  EXPECT_TRUE(emit.hlo && emit.metrics && emit.graph() && emit.any());
-  EXPECT_FALSE(emit.lazy || emit.values);
-  for (const std::string_view name : EmitOptions::Names()) {
-    EmitOptions one;
-    EXPECT_TRUE(one.Parse(name).ok()) << name;
-    EXPECT_TRUE(one.any()) << name;
-  }
-}
-
-TEST(EmitOptionsTest, UnknownNamesSuggestOne) {
-  EmitOptions emit;
-  EXPECT_EQ(emit.Parse("metric").message(), "--emit: there is no `metric`; did you mean `metrics`?");
 }
 
 }  // namespace

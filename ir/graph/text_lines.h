@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Line numbers of instructions.
-#ifndef HLOKIT_TOOLS_CLI_TEXT_TEXT_LINES_H_
-#define HLOKIT_TOOLS_CLI_TEXT_TEXT_LINES_H_
+#ifndef HLOKIT_IR_GRAPH_TEXT_LINES_H_
+#define HLOKIT_IR_GRAPH_TEXT_LINES_H_
 
 #include <cstdint>
 #include <string_view>
@@ -9,7 +9,7 @@
 
 #include "ir/graph/module.h"
 
-namespace hlokit::cli {
+namespace hlokit {
 
 // Lines of a text by offset.
 class TextLines {
@@ -22,6 +22,6 @@ class TextLines {
   std::vector<uint32_t> newlines_;
 };
 
-}  // namespace hlokit::cli
+}  // namespace hlokit
 
-#endif  // HLOKIT_TOOLS_CLI_TEXT_TEXT_LINES_H_
+#endif  // HLOKIT_IR_GRAPH_TEXT_LINES_H_

@@ -5,8 +5,8 @@
 //   module_0000.NAME.before_optimizations.txt
 //   module_0000.NAME.0003.PIPELINE.after_PASS.before_NEXT.txt
 //   module_0000.NAME.after_optimizations.txt
-#ifndef HLOKIT_TOOLS_CLI_FLAGS_PASS_DUMP_H_
-#define HLOKIT_TOOLS_CLI_FLAGS_PASS_DUMP_H_
+#ifndef HLOKIT_PASSES_DUMPS_PASS_DUMP_H_
+#define HLOKIT_PASSES_DUMPS_PASS_DUMP_H_
 
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@
 
 #include "passes/core/pass_instrumentation.h"
 
-namespace hlokit::cli {
+namespace hlokit::dump {
 
 class PassDump : public PassInstrumentation {
  public:
@@ -38,6 +38,6 @@ class PassDump : public PassInstrumentation {
   std::string pending_text_;
 };
 
-}  // namespace hlokit::cli
+}  // namespace hlokit::dump
 
-#endif  // HLOKIT_TOOLS_CLI_FLAGS_PASS_DUMP_H_
+#endif  // HLOKIT_PASSES_DUMPS_PASS_DUMP_H_
