@@ -8,6 +8,9 @@
 #include "interp/compiled/compiled_kernels.h"
 #include "interp/dynamic/sized_engine.h"
 #include "interp/exact/evaluator.h"
+#include "interp/interface/engine.h"
+#include "ir/core/diagnostic.h"
+#include "ir/graph/module.h"
 
 namespace hlokit {
 

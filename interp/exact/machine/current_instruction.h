@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instruction whose step began last in the runs of this process, for reports of crashes. With several programs at
+// The instruction whose thunk began last in the runs of this process, for reports of crashes. With several programs at
 // once it is that of any of them, or none. The reference engine sets none.
 #ifndef HLOKIT_INTERP_EXACT_MACHINE_CURRENT_INSTRUCTION_H_
 #define HLOKIT_INTERP_EXACT_MACHINE_CURRENT_INSTRUCTION_H_

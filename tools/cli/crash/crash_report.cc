@@ -25,9 +25,9 @@ const std::string_view* volatile report_lines = nullptr;
 volatile size_t report_count = 0;
 
 void ReportCrash(int signal) {
-  const uint32_t step = interp::current_instruction.load(std::memory_order_relaxed);
-  if (report_lines != nullptr && step < report_count) {
-    const std::string_view line = report_lines[step];
+  const uint32_t id = interp::current_instruction.load(std::memory_order_relaxed);
+  if (report_lines != nullptr && id < report_count) {
+    const std::string_view line = report_lines[id];
     const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
     static_cast<void>(written);
   }
