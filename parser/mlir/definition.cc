@@ -11,11 +11,12 @@ namespace hlokit::mlir {
 namespace {
 
 struct Row {
+  OpKind kind;
   std::string_view name, operands, attributes, regions, results, format;
 };
 constexpr Row kRows[] = {
-#define OP(name, operands, attributes, regions, results, format, converter, opcode) \
-  {name, operands, attributes, regions, results, format},
+#define OP(kind, name, operands, attributes, regions, results, format, converter, opcode) \
+  {OpKind::kind, name, operands, attributes, regions, results, format},
 #include "parser/mlir/operations.def"
 };
 
@@ -174,9 +175,9 @@ std::vector<OpDefinition> ReadTable() {
   table.reserve(std::size(kRows));
   for (const Row& row : kRows) {
     OpDefinition op;
+    op.kind = row.kind;
     op.name = row.name;
     op.dialect = row.name.substr(0, row.name.find('.'));
-    op.row = table.size();
     op.operands = ReadValues(row.operands);
     op.attributes = ReadAttributes(row.attributes);
     op.results = ReadValues(row.results);
@@ -214,13 +215,22 @@ const OpDefinition* FindDefinition(std::string_view name) {
     auto* index = new InternIndex();
     for (const OpDefinition& op : AllDefinitions()) {
       index->FindOrInsert(
-          HashBytes(op.name), [&](uint32_t) { return false; }, [&] { return static_cast<uint32_t>(op.row); });
+          HashBytes(op.name), [&](uint32_t) { return false; }, [&] { return static_cast<uint32_t>(op.kind); });
     }
     return index;
   }();
   const std::vector<OpDefinition>& table = AllDefinitions();
   const uint32_t row = kIndex->Find(HashBytes(name), [&](uint32_t i) { return table[i].name == name; });
   return row < table.size() ? &table[row] : nullptr;
+}
+
+const OpDefinition& DefinitionOf(OpKind kind) { return AllDefinitions()[static_cast<size_t>(kind)]; }
+
+bool IsCommutativeReducer(OpKind kind) {
+  static constexpr OpKind kReducers[] = {
+      OpKind::kStablehloAdd, OpKind::kStablehloMultiply, OpKind::kStablehloMaximum, OpKind::kStablehloMinimum,
+      OpKind::kStablehloAnd, OpKind::kStablehloOr,       OpKind::kStablehloXor};
+  return std::find(std::begin(kReducers), std::end(kReducers), kind) != std::end(kReducers);
 }
 
 bool IsKnownDialect(std::string_view dialect) { return dialect == "stablehlo" || dialect == "chlo"; }

@@ -10,6 +10,14 @@
 
 namespace hlokit::mlir {
 
+// The operations of the table, by which they are compared. A name is looked up once, when it is read.
+enum class OpKind : uint16_t {
+#define OP(kind, name, operands, attributes, regions, results, format, converter, opcode) kind,
+#include "parser/mlir/operations.def"
+  kUnregistered,  // not in the table
+};
+inline constexpr size_t kOpKindCount = static_cast<size_t>(OpKind::kUnregistered);
+
 enum class AttributeKind : uint8_t {
 #define ATTRIBUTE_KIND(name, text, description) name,
 #include "parser/mlir/attribute_kinds.def"
@@ -75,9 +83,9 @@ struct Directive {
 };
 
 struct OpDefinition {
+  OpKind kind;
   std::string_view name;
   std::string_view dialect;
-  size_t row;
   std::vector<ValueDefinition> operands;
   std::vector<AttributeDefinition> attributes;
   std::vector<std::string_view> regions;
@@ -94,10 +102,14 @@ struct OpDefinition {
 
 // Returns the definition of `stablehlo.add`, or null.
 const OpDefinition* FindDefinition(std::string_view name);
+// The definition of a kind that is in the table.
+const OpDefinition& DefinitionOf(OpKind kind);
 // All of them, in the order of the rows.
 const std::vector<OpDefinition>& AllDefinitions();
 // Returns true for the dialects whose operations are all in the table.
 bool IsKnownDialect(std::string_view dialect);
+// Returns true for the operations that a reduction without a region may apply.
+bool IsCommutativeReducer(OpKind kind);
 // Returns true for the values of #stablehlo<precision ...>.
 inline bool IsPrecision(std::string_view word) { return word == "DEFAULT" || word == "HIGH" || word == "HIGHEST"; }
 

@@ -24,7 +24,7 @@ absl::Status Converter::ConvertConditional(const Op& op) {
     if (captured.size() > 1) ShardTuple(inputs.back(), leaves);
   }
   Attrs attrs;
-  if (nodes().str(op.name) == "stablehlo.if" && branches == 2) {
+  if (op.kind() == OpKind::kStablehloIf && branches == 2) {
     attrs = {Builder::Calls(Attr::kTrueComputation, callee(0)), Builder::Calls(Attr::kFalseComputation, callee(1))};
   } else {
     attrs = {b().CallsEach(Attr::kBranchComputations, frame().computations)};
