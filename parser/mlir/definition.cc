@@ -24,7 +24,11 @@ struct Named {
   std::string_view text, description;
 };
 constexpr Named kAttributeKinds[] = {
-#define ATTRIBUTE_KIND(name, text, description) {text, description},
+#define ATTRIBUTE_KIND(name, text, syntax, description) {text, description},
+#include "parser/mlir/attribute_kinds.def"
+};
+constexpr AttributeSyntax kAttributeSyntaxes[] = {
+#define ATTRIBUTE_KIND(name, text, syntax, description) AttributeSyntax::syntax,
 #include "parser/mlir/attribute_kinds.def"
 };
 constexpr Named kTypeConstraints[] = {
@@ -238,6 +242,7 @@ bool IsKnownDialect(std::string_view dialect) { return dialect == "stablehlo" ||
 std::string_view Describe(TypeConstraint constraint) {
   return kTypeConstraints[static_cast<size_t>(constraint)].description;
 }
+AttributeSyntax SyntaxOf(AttributeKind kind) { return kAttributeSyntaxes[static_cast<size_t>(kind)]; }
 std::string_view Describe(AttributeKind kind) { return kAttributeKinds[static_cast<size_t>(kind)].description; }
 
 }  // namespace hlokit::mlir

@@ -19,9 +19,27 @@ enum class OpKind : uint16_t {
 inline constexpr size_t kOpKindCount = static_cast<size_t>(OpKind::kUnregistered);
 
 enum class AttributeKind : uint8_t {
-#define ATTRIBUTE_KIND(name, text, description) name,
+#define ATTRIBUTE_KIND(name, text, syntax, description) name,
 #include "parser/mlir/attribute_kinds.def"
 };
+
+// How custom forms write the value of an attribute.
+enum class AttributeSyntax : uint8_t {
+  kFull,            // as the generic form
+  kNumber64,        // 3, of i64
+  kNumber32,        // 3, of i32
+  kBool,            // true
+  kIntegers,        // [1, 2]
+  kBooleans,        // [true, false]
+  kString,          // "x"
+  kKeyword,         // HIGHEST: a value of the enumeration that the attribute is named after
+  kComparisonType,  // FLOAT
+  kPrecisions,      // [DEFAULT, HIGH]
+  kDotAlgorithm,    // <lhs_precision_type = tf32, ...>
+  kConvolution,     // [b, 0, f]x[0, i, o]->[b, 0, f]
+  kAxes,            // <@mesh, [{"x"}]>
+};
+AttributeSyntax SyntaxOf(AttributeKind kind);
 
 enum class TypeConstraint : uint8_t {
 #define TYPE_CONSTRAINT(name, text, description) name,
