@@ -10,6 +10,7 @@
 #include "passes/collective/collective_key.h"
 #include "passes/collective/collectives.h"
 #include "passes/collective/device_values.h"
+#include "passes/core/pass_row.h"
 
 namespace hlokit {
 namespace {
@@ -90,6 +91,50 @@ absl::StatusOr<AllReduceSimplifierCounts> SimplifyAllReduces(Module& module) {
     }
   }
   return counts;
+}
+
+namespace {
+
+class AllReduceSimplifier : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<AllReduceSimplifierCounts> counts = SimplifyAllReduces(module);
+    if (!counts.ok()) return counts.status();
+    if (counts->alone > 0) Count("collectives of one device removed", counts->alone);
+    if (counts->uniform > 0) Count("all-reduces of equal values removed", counts->uniform);
+    return counts->alone + counts->uniform > 0;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(AllReduceSimplifier) {
+  return {.name = "all-reduce-simplifier",
+          .category = "collective",
+          .summary = "remove all-reduces whose result a device knows without the others",
+          .doc =
+              "In groups of one device all-reduces, all-gathers and reduce-scatters are removed. An all-reduce "
+              "of values that are equal in each group becomes the operand, or for sums its product with the "
+              "size of the group. XLA requires equal values on all replicas, and multiplies narrow floats "
+              "too, which rounds differently.",
+          .example = R"(HloModule equal, replica_count=2
+
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+
+ENTRY main {
+  x = f32[8] parameter(0)
+  total = f32[8] all-reduce(x), replica_groups={{0,1}}, to_apply=sum
+  scaled = f32[8] negate(total)
+  twice = f32[8] all-reduce(scaled), replica_groups={{0,1}}, to_apply=sum
+  ROOT alone = f32[8] all-reduce(twice), replica_groups={{0},{1}}, to_apply=sum
+})",
+          .preconditions = kNoSchedule,
+          .tolerance = 1e-5,
+          .create = MakePass<AllReduceSimplifier>};
 }
 
 }  // namespace hlokit

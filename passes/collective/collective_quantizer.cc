@@ -13,6 +13,7 @@
 #include "passes/collective/collective_key.h"
 #include "passes/collective/collectives.h"
 #include "passes/collective/device_values.h"
+#include "passes/core/pass_row.h"
 #include "passes/rewrite/dead_operands.h"
 #include "passes/rewrite/pattern_rewriter.h"
 
@@ -257,6 +258,44 @@ absl::StatusOr<int64_t> QuantizeCollectives(Module& module) {
     moved += more;
   }
   return moved;
+}
+
+namespace {
+
+class CollectiveQuantizer : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> count = QuantizeCollectives(module);
+    if (!count.ok()) return count.status();
+    if (*count > 0) Count("collectives narrowed", *count);
+    return *count > 0;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(CollectiveQuantizer) {
+  return {.name = "collective-quantizer",
+          .category = "collective",
+          .summary = "move data between devices in the narrower type",
+          .doc =
+              "A widening conversion before an all-gather, all-to-all, collective-broadcast or "
+              "collective-permute moves behind it, a narrowing one after it before it; for all-gather and "
+              "all-to-all also with the product or quotient by a scale that is equal in each group. Between "
+              "them may be bitcasts, copies, reshapes and slices. XLA's also moves the scale across the "
+              "other two, and takes only modules with one replica.",
+          .example = R"(HloModule weights, replica_count=2
+
+ENTRY main {
+  w = s8[4] parameter(0)
+  wide = f32[4] convert(w)
+  scale = f32[] constant(0.5)
+  scales = f32[4] broadcast(scale), dimensions={}
+  scaled = f32[4] multiply(wide, scales)
+  ROOT all = f32[8] all-gather(scaled), replica_groups={{0,1}}, dimensions={0}
+})",
+          .preconditions = kNoSchedule,
+          .create = MakePass<CollectiveQuantizer>};
 }
 
 }  // namespace hlokit

@@ -10,6 +10,8 @@
 #include "ir/graph/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/dataflow_analysis.h"
+#include "passes/core/pass_row.h"
+#include "passes/schedule/argument_copies.h"
 
 namespace hlokit {
 namespace {
@@ -206,6 +208,58 @@ absl::StatusOr<int64_t> InsertCopies(Module& module) {
     if (absl::Status status = inserter.Run(c); !status.ok()) return status;
   }
   return inserter.copies();
+}
+
+namespace {
+
+class CopyInsertion : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> copies =
+        options().Bool("arguments-only") ? InsertArgumentCopies(module) : InsertCopies(module);
+    if (!copies.ok()) return copies.status();
+    if (*copies > 0) Count("copies added", *copies);
+    return *copies > 0;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(CopyInsertion) {
+  return {
+      .name = "copy-insertion",
+      .category = "schedule",
+      .summary = "copy values that would otherwise be overwritten before their last use",
+      .doc =
+          "Adds the copies needed so that each array of a loop state keeps its buffer, updates in place overwrite "
+          "no value with other uses, and results do not share memory with parameters or each other.",
+      .example = R"(HloModule swap
+
+cond {
+  p = (f32[8]{0}, f32[8]{0}) parameter(0)
+  ROOT c = pred[] constant(false)
+}
+
+body {
+  p = (f32[8]{0}, f32[8]{0}) parameter(0)
+  a = f32[8]{0} get-tuple-element(p), index=0
+  b = f32[8]{0} get-tuple-element(p), index=1
+  ROOT t = (f32[8]{0}, f32[8]{0}) tuple(b, a)
+}
+
+ENTRY main {
+  x = f32[8]{0} parameter(0)
+  t = (f32[8]{0}, f32[8]{0}) tuple(x, x)
+  ROOT w = (f32[8]{0}, f32[8]{0}) while(t), condition=cond, body=body
+}
+)",
+      .options = {{.name = "arguments-only",
+                   .type = OptionInfo::Type::kBool,
+                   .default_text = "false",
+                   .doc = "only copies of arguments and constants of the program that are results, or are updated in "
+                          "place, and are not donated"}},
+      .preconditions = kNoSchedule,
+      .create = MakePass<CopyInsertion>};
 }
 
 }  // namespace hlokit

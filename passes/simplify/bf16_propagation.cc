@@ -17,6 +17,7 @@
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/dataflow_analysis.h"
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 
 namespace hlokit {
 namespace {
@@ -307,6 +308,25 @@ absl::StatusOr<bool> Bf16Propagation::Run(Module& module) {
   const int64_t narrowed = PrecisionPropagation(module).Run();
   Count("arrays narrowed", narrowed);
   return narrowed != 0;
+}
+
+HLOKIT_PASS(Bfloat16Propagation) {
+  return {.name = "bfloat16-propagation",
+          .category = "simplify",
+          .summary = "propagate bf16 to values that are only converted to bf16",
+          .doc =
+              "Values of f32 that only pass through data movement, selections, minima and maxima, gathering "
+              "collectives and loop states, and whose uses all end in a conversion to bf16, are rounded at "
+              "their definition: half the bytes, and no result changes. No operation changes its precision.",
+          .example = R"(ENTRY e {
+  p = f32[8] parameter(0)
+  q = f32[8] parameter(1)
+  x = f32[8] exponential(p), metadata={op_name="f/exp"}
+  both = f32[16] concatenate(x, q), dimensions={0}, metadata={op_name="f/both"}
+  m = f32[16] maximum(both, both), metadata={op_name="f/max"}
+  ROOT r = bf16[16] convert(m), metadata={op_name="f/narrow"}
+})",
+          .create = MakePass<Bf16Propagation>};
 }
 
 }  // namespace hlokit

@@ -9,6 +9,7 @@
 #include "absl/container/inlined_vector.h"
 #include "ir/graph/potential_callers.h"
 #include "ir/graph/side_effects.h"
+#include "passes/core/pass_row.h"
 #include "passes/simplify/dead_code.h"
 
 namespace hlokit {
@@ -59,6 +60,28 @@ absl::StatusOr<bool> Dce::Run(Module& module) {
     changed = true;
   }
   return changed;
+}
+
+HLOKIT_PASS(Dce) {
+  return {.name = "dce",
+          .category = "simplify",
+          .summary = "remove unused instructions and computations",
+          .doc =
+              "Removes unused instructions without side effects, then computations without callers. "
+              "Parameters stay, since callers bind them.",
+          .example = R"(add {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y)
+}
+ENTRY e {
+  p = f32[4] parameter(0)
+  q = f32[4] parameter(1)
+  a = f32[4] negate(p)
+  b = f32[4] abs(a)
+  ROOT r = f32[4] negate(p)
+})",
+          .create = MakePass<Dce>};
 }
 
 }  // namespace hlokit
