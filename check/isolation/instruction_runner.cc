@@ -10,6 +10,7 @@
 #include "ir/core/first_error.h"
 #include "ir/graph/attribute_views.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
 
 namespace hlokit::interp {
 namespace {
@@ -40,7 +41,8 @@ Runnable ClassifyAlone(Instruction i) {
     dynamic |= operand.shape().has_dynamic_dims();
   }
   if (token) return Runnable::kSideEffects;
-  if (dynamic || opcode == Opcode::kGetDimensionSize || opcode == Opcode::kSetDimensionSize) return Runnable::kDynamic;
+  if (dynamic || OpcodeSet{Opcode::kGetDimensionSize, Opcode::kSetDimensionSize}.Contains(opcode))
+    return Runnable::kDynamic;
   return Runnable::kYes;
 }
 
@@ -110,9 +112,9 @@ double WorkOf(Instruction i) {
     for (int64_t d : DotDims::Of(i).lhs_contracting) each *= static_cast<double>(i.operand(0).shape().dim(d));
   } else if (i.opcode() == Opcode::kFft) {
     for (int64_t n : i.list_attr(Attr::kFftLength)) each += static_cast<double>(n);
-  } else if (i.opcode() == Opcode::kSort || i.opcode() == Opcode::kTopK) {
+  } else if (OpcodeSet{Opcode::kSort, Opcode::kTopK}.Contains(i.opcode())) {
     each *= 16;
-  } else if (i.opcode() == Opcode::kCholesky || i.opcode() == Opcode::kTriangularSolve) {
+  } else if (OpcodeSet{Opcode::kCholesky, Opcode::kTriangularSolve}.Contains(i.opcode())) {
     each *= static_cast<double>(i.operand(0).shape().dim(i.operand(0).shape().rank() - 1));
   }
   const double call = i.computation_attr(Attr::kToApply).valid() ? 20 : 1;

@@ -8,6 +8,7 @@
 #include "ir/builder/builder.h"
 #include "ir/graph/attribute_views.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/sharding/replica_groups.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
@@ -118,7 +119,7 @@ absl::StatusOr<int64_t> ReassociateCollectives(Module& module, Opcode opcode, bo
         continue;
       if (ReducerOpcode(a.computation_attr(Attr::kToApply)) != i.opcode()) continue;
       const ElementType type = i.shape().element_type();
-      const bool order_matters = i.opcode() == Opcode::kAdd || i.opcode() == Opcode::kMultiply;
+      const bool order_matters = OpcodeSet{Opcode::kAdd, Opcode::kMultiply}.Contains(i.opcode());
       if (order_matters && !reassociate && !IsInteger(type) && type != ElementType::kPred) continue;
       const Shape whole = a.operand(0).shape();
       if (a.shape() != i.shape() || b.shape() != i.shape() || b.operand(0).shape() != whole) continue;

@@ -5,6 +5,7 @@
 
 #include "ir/builder/builder.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
 #include "passes/collective/collective_key.h"
@@ -34,7 +35,7 @@ std::optional<int64_t> FactorOfSum(ElementType type, int64_t count) {
 std::optional<Replacement> ReplacementOf(Instruction i, UniformValues& uniform) {
   const Opcode opcode = i.opcode();
   const bool reduces = opcode == Opcode::kAllReduce;
-  if (!reduces && opcode != Opcode::kAllGather && opcode != Opcode::kReduceScatter) return std::nullopt;
+  if (!reduces && !OpcodeSet{Opcode::kAllGather, Opcode::kReduceScatter}.Contains(opcode)) return std::nullopt;
   if (i.operand_count() != 1 || !i.shape().IsArray() || i.shape() != i.operand(0).shape() || !CollectiveKey(i)) {
     return std::nullopt;
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "ir/graph/instruction_queries.h"
 #include "ir/graph/traversal.h"
 #include "passes/annotations/annotations.h"
 #include "passes/core/pass_row.h"
@@ -83,8 +84,7 @@ bool InlineMap(PatternRewriter& rewriter, Instruction map) {
   if (!function.valid() || !rewriter.IsReplaceable(map) || map.shape().has_dynamic_dims()) return false;
   for (Instruction i : function.instructions()) {
     const bool inlines = i.shape().IsScalar() && !HasControlEdges(i) &&
-                         (i.opcode() == Opcode::kParameter || HasTrait(i.opcode(), kElementwise) ||
-                          (i.opcode() == Opcode::kConstant && !i.literal().elided));
+                         (i.opcode() == Opcode::kParameter || HasTrait(i.opcode(), kElementwise) || (HasKnownValue(i)));
     if (!inlines) return false;
   }
   absl::flat_hash_map<uint32_t, InstructionId> arrays;

@@ -9,6 +9,7 @@
 #include "ir/graph/attribute_views.h"
 #include "passes/core/pass_row.h"
 #include "passes/expanders/expanders.h"
+#include "passes/rewrite/reducer.h"
 #include "passes/rewrite/rule_pass.h"
 #include "passes/rewrite/splat.h"
 
@@ -17,17 +18,26 @@ namespace {
 
 // Returns true if `value` does not change what `reducer`, one commutative operation, combines it with.
 bool IsIdentityOf(Instruction value, Computation reducer) {
-  const Instruction root = reducer.root();
-  const bool plain = reducer.parameter_count() == 2 && root.operand_count() == 2 &&
-                     root.operand(0).opcode() == Opcode::kParameter && root.operand(1).opcode() == Opcode::kParameter &&
-                     root.operand(0) != root.operand(1);
+  const Instruction root = CombinationOf(reducer);
   const std::optional<Splat> splat = SplatOf(value);
-  if (!plain || !splat) return false;
-  if (root.opcode() == Opcode::kAdd || root.opcode() == Opcode::kOr) return splat->IsZero();
-  if (root.opcode() == Opcode::kMultiply) return splat->IsOne();
-  if (root.opcode() == Opcode::kMaximum) return splat->IsLowest();
-  if (root.opcode() == Opcode::kMinimum) return splat->IsHighest();
-  return root.opcode() == Opcode::kAnd && splat->IsAllOnes();
+  if (!root.valid() || !splat) return false;
+  switch (IdentityElementOf(root.opcode())) {
+    case IdentityElement::kNone:
+      return false;
+    case IdentityElement::kNegativeZero:
+      return splat->IsZero();
+    case IdentityElement::kZero:
+      return root.opcode() != Opcode::kXor && splat->IsZero();
+    case IdentityElement::kOne:
+      return splat->IsOne();
+    case IdentityElement::kLowest:
+      return splat->IsLowest();
+    case IdentityElement::kHighest:
+      return splat->IsHighest();
+    case IdentityElement::kAllOnes:
+      return splat->IsAllOnes();
+  }
+  return false;
 }
 
 // Reduces windows first, then their results.

@@ -10,6 +10,7 @@
 #include "passes/core/pass_row.h"
 #include "passes/expanders/expanders.h"
 #include "passes/rewrite/clone.h"
+#include "passes/rewrite/reducer.h"
 #include "passes/rewrite/rule_pass.h"
 
 namespace hlokit {
@@ -46,12 +47,8 @@ ComputationId MakeSelector(PatternRewriter& rewriter, Instruction source, Comput
 
 // Returns the combiner for a scatter, which passes the element of the array first and that of the source second.
 ComputationId MakeCombiner(PatternRewriter& rewriter, Computation scatter) {
-  const Instruction root = scatter.root();
-  if (HasTrait(root.opcode(), kCommutative) && root.operand_count() == 2 &&
-      root.operand(0).opcode() == Opcode::kParameter && root.operand(1).opcode() == Opcode::kParameter &&
-      root.operand(0) != root.operand(1)) {
-    return scatter.id();
-  }
+  const Instruction root = CombinationOf(scatter);
+  if (root.valid() && HasTrait(root.opcode(), kCommutative)) return scatter.id();
   Module& module = rewriter.module();
   const ComputationId swapped = CloneWithFusions(module, scatter.id());
   const InstructionId first = module.computation(swapped).parameter(0).id();

@@ -8,6 +8,7 @@
 #include "ir/builder/builder.h"
 #include "ir/core/saturating.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/dataflow_analysis.h"
 #include "passes/core/pass_row.h"
@@ -133,7 +134,7 @@ void LayoutAssigner::MakeBitcasts(Computation c) {
     if (i.opcode() != Opcode::kTranspose || i.is_root() || !i.has_users()) continue;
     bool only_products = true;
     for (Instruction user : i.users()) {
-      only_products &= user.opcode() == Opcode::kDot || user.opcode() == Opcode::kConvolution;
+      only_products &= OpcodeSet{Opcode::kDot, Opcode::kConvolution}.Contains(user.opcode());
     }
     const Shape from = i.operand(0).shape(), to = i.shape();
     if (!only_products || !from.has_layout() || !IsDefaultSpace(to)) continue;

@@ -11,6 +11,7 @@
 #include "ir/builder/builder.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
+#include "ir/graph/instruction_queries.h"
 #include "ir/graph/side_effects.h"
 #include "parser/hlo/attribute_value.h"
 #include "parser/hlo/literal_parser.h"
@@ -154,8 +155,8 @@ void EraseDead(Module& module, std::vector<InstructionId> open) {
   while (!open.empty()) {
     const Instruction i = module.instruction(open.back());
     open.pop_back();
-    if (!i.record().parent.valid() || i.has_users() || i.is_root() || i.opcode() == Opcode::kParameter ||
-        HasSideEffectNoRecurse(i) || i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) {
+    if (!i.record().parent.valid() || !IsUnused(i) || HasSideEffectNoRecurse(i) || i.has(Attr::kControlPredecessors) ||
+        !i.control_successors().empty()) {
       continue;
     }
     for (const Instruction operand : i.operands()) open.push_back(operand.id());

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "ir/builder/builder.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/dataflow_analysis.h"
 #include "passes/core/pass_row.h"
@@ -45,7 +46,7 @@ CopyInserter::Role CopyInserter::RoleOf(Computation c) const {
     if (caller.opcode() == Opcode::kWhile && caller.computation_attr(Attr::kBody).id() == c.id()) {
       return Role::kLoopBody;
     }
-    if (caller.opcode() == Opcode::kConditional || caller.opcode() == Opcode::kCall) role = Role::kBranch;
+    if (OpcodeSet{Opcode::kConditional, Opcode::kCall}.Contains(caller.opcode())) role = Role::kBranch;
   }
   return role;
 }
@@ -153,7 +154,7 @@ absl::Status CopyInserter::Run(Computation c) {
   for (InstructionId id : order) {
     const Instruction i = module_.instruction(id);
     int64_t overwritten = 0;
-    if (i.opcode() == Opcode::kWhile || i.opcode() == Opcode::kDynamicUpdateSlice) overwritten = 1;
+    if (OpcodeSet{Opcode::kWhile, Opcode::kDynamicUpdateSlice}.Contains(i.opcode())) overwritten = 1;
     if (i.opcode() == Opcode::kScatter) overwritten = (i.operand_count() - 1) / 2;
     for (int64_t k = 0; k < overwritten; ++k) {
       if (!IsFlat(i.operand(k).shape())) continue;

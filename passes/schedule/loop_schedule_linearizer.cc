@@ -15,6 +15,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "ir/graph/instruction_map.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/dataflow_analysis.h"
 #include "passes/core/pass_row.h"
@@ -35,7 +36,7 @@ bool StartsTransfer(Instruction i) { return HasTrait(i.opcode(), kStartsAsync) &
 
 // Passes arrays on without reading them.
 bool IsForwarding(Instruction i) {
-  return i.opcode() == Opcode::kTuple || i.opcode() == Opcode::kGetTupleElement || HasTrait(i.opcode(), kForwards);
+  return OpcodeSet{Opcode::kTuple, Opcode::kGetTupleElement}.Contains(i.opcode()) || HasTrait(i.opcode(), kForwards);
 }
 
 // One loop body. Instructions have their index in text order.

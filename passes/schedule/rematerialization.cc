@@ -12,6 +12,7 @@
 #include "ir/builder/builder.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/instruction_map.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/dataflow_analysis.h"
@@ -37,7 +38,7 @@ bool CanRematerialize(Instruction i) {
   if (opcode == Opcode::kFusion) return i.enum_attr(Attr::kFusionKind, FusionKind::kCustom) != FusionKind::kCustom;
   constexpr uint32_t kNever = kControlFlow | kCollective | kSideEffect | kAsyncChain;
   if ((InfoOf(opcode).traits & kNever) != 0 || HasTrait(opcode, kForwards)) return false;
-  return !HasTrait(opcode, kLeaf) && opcode != Opcode::kCustomCall && opcode != Opcode::kUnknown;
+  return !HasTrait(opcode, kLeaf) && !OpcodeSet{Opcode::kCustomCall, Opcode::kUnknown}.Contains(opcode);
 }
 
 // Reduces the peaks of one computation.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ir/builder/builder.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/core/pass_row.h"
 
 namespace hlokit::sharding {
@@ -13,7 +14,7 @@ namespace {
 bool IsSplittable(Instruction i) {
   if (i.has(Attr::kSharding) || i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) return false;
   const Opcode opcode = i.opcode();
-  if (opcode == Opcode::kConstant || opcode == Opcode::kIota) return true;
+  if (OpcodeSet{Opcode::kConstant, Opcode::kIota}.Contains(opcode)) return true;
   if (opcode == Opcode::kBroadcast) {
     return i.operand(0).opcode() == Opcode::kConstant && i.operand(0).shape().IsScalar();
   }

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
+#include "ir/graph/instruction_queries.h"
 #include "ir/sharding/sharding.h"
 #include "ir/sharding/tiling.h"
 #include "ir/text/frontend_attributes.h"
@@ -47,7 +48,7 @@ bool RegionOrder::operator()(const ManualRegion& a, const ManualRegion& b) const
 bool ShardyImporter::IsNeeded() const {
   for (Computation c : module_.computations()) {
     for (Instruction i : c.instructions()) {
-      const std::string_view target = CallTarget(i);
+      const std::string_view target = CustomCallTargetOf(i);
       if (IsMark(target) || FindFrontendAttribute(i, kSdySharding).valid()) return true;
       if (target != "Sharding" || !i.has(Attr::kSharding)) continue;
       for (const Sharding::Run& run : DecodeSharding(module_.context(), AttrReader(i).list_id(Attr::kSharding)).runs) {
@@ -191,7 +192,7 @@ absl::Status ShardyImporter::FindRegions() {
     std::vector<InstructionId> callers;
     for (Instruction i : module_.computation(c).instructions()) {
       if (HasTrait(i.opcode(), kControlFlow)) callers.push_back(i.id());
-      if (!IsConversion(CallTarget(i))) continue;
+      if (!IsConversion(CustomCallTargetOf(i))) continue;
       absl::StatusOr<ManualRegion> axes = AxesOfConversion(i);
       if (!axes.ok()) return axes.status();
       axes_of_[i.id().value] = *std::move(axes);
@@ -219,7 +220,7 @@ absl::Status ShardyImporter::Rewrite(Computation c, const ManualRegion& region) 
   for (const InstructionId id : all) {
     if (!module_.record(id).parent.valid()) continue;  // replaced with another
     const Instruction i = module_.instruction(id);
-    const std::string_view target = CallTarget(i);
+    const std::string_view target = CustomCallTargetOf(i);
     absl::Status status;
     if (target == kToLocal) {
       status = ConvertToLocal(i, region);

@@ -11,6 +11,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/instruction_queries.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/sharding/tiling_arithmetic.h"
 #include "ir/sharding/tiling_reshape.h"
 #include "ir/text/frontend_attributes.h"
@@ -31,10 +33,6 @@ struct OpenTiling {
 };
 
 constexpr int kRounds = 5;
-
-bool Calls(Instruction i, std::string_view target) {
-  return i.opcode() == Opcode::kCustomCall && i.string_attr(Attr::kCustomCallTarget) == target;
-}
 
 class ShardyPropagator {
  public:
@@ -113,7 +111,7 @@ absl::Status ShardyPropagator::ReadSharding(Instruction i, LeafList* leaves) {
 }
 
 void ShardyPropagator::ReadSdy(Instruction i, LeafList* leaves) {
-  const bool to_global = Calls(i, kToGlobal);
+  const bool to_global = IsCustomCall(i, kToGlobal);
   const std::string_view text = Sdy(i, to_global ? "xla.sdy.out_shardings" : "xla.sdy.sharding");
   if (text.empty()) return;
   const std::vector<Shape> shapes = Leaves(i.shape());
@@ -200,7 +198,7 @@ void ShardyPropagator::MarkManual() {
   for (Computation c : order_.computations) {
     for (InstructionId id : order_.post_order[c.id().value]) {
       const Instruction i = module_.instruction(id);
-      if (Calls(i, kToLocal)) {
+      if (IsCustomCall(i, kToLocal)) {
         // Over all axes of the mesh that its shardings name.
         const std::string_view in = Sdy(i, "xla.sdy.in_shardings");
         const size_t mesh = in.find("mesh<[");
@@ -219,7 +217,7 @@ void ShardyPropagator::MarkManual() {
         }
         continue;
       }
-      if (Calls(i, kToGlobal) || fixed_[id.value] != 0) continue;
+      if (IsCustomCall(i, kToGlobal) || fixed_[id.value] != 0) continue;
       bool manual = false;
       for (Instruction operand : i.operands()) manual = manual || fixed_[operand.id().value] != 0;
       if (manual) mark(i);
@@ -321,7 +319,7 @@ void ShardyPropagator::VisitEdges(Instruction i) {
     }
     return;
   }
-  if (opcode == Opcode::kCall || opcode == Opcode::kConditional) {
+  if (OpcodeSet{Opcode::kCall, Opcode::kConditional}.Contains(opcode)) {
     const bool call = i.opcode() == Opcode::kCall;
     const std::vector<Computation> callees = i.called_computations();
     for (size_t n = 0; n < callees.size(); ++n) {
@@ -522,8 +520,7 @@ class ShardyPropagation : public Pass {
     for (Computation c : module.computations()) {
       if (c == module.entry()) continue;
       for (Instruction i : c.instructions()) {
-        if (i.opcode() == Opcode::kCustomCall &&
-            i.string_attr(Attr::kCustomCallTarget) == "xla.sdy.GlobalToLocalShape") {
+        if (IsCustomCall(i, "xla.sdy.GlobalToLocalShape")) {
           return true;
         }
       }

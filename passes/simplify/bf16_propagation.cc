@@ -14,6 +14,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "ir/builder/builder.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/dataflow_analysis.h"
 #include "passes/annotations/annotations.h"
@@ -29,7 +30,7 @@ bool IsF32(Shape shape) {
 
 // Returns true if elements of operand `index`, which has the type of the result, become elements of the result.
 bool GivesElements(Instruction i, int64_t index) {
-  if (i.opcode() == Opcode::kConvert || i.opcode() == Opcode::kBitcast) return false;
+  if (OpcodeSet{Opcode::kConvert, Opcode::kBitcast}.Contains(i.opcode())) return false;
   const OperandIndexRange range = ElementOperands(i.opcode(), i.operand_count());
   return index >= range.first && index < range.last;
 }
@@ -110,7 +111,7 @@ class PrecisionPropagation {
   // Returns true if the instruction only forwards its leaves, so that they may be narrow.
   bool ForwardsValue(Instruction i) {
     if (i.has(Attr::kSharding) || !IsFlat(i.shape())) return false;
-    if (i.opcode() == Opcode::kTuple || i.opcode() == Opcode::kWhile) return true;
+    if (OpcodeSet{Opcode::kTuple, Opcode::kWhile}.Contains(i.opcode())) return true;
     if (i.opcode() == Opcode::kGetTupleElement) return !i.shape().IsTuple();  // leaves of nested tuples have no classes
     return i.opcode() == Opcode::kParameter ? IsLoopState(i) : MovesOrChooses(i);
   }
@@ -135,7 +136,7 @@ class PrecisionPropagation {
     }
     for (int64_t k = 0; k < i.operand_count(); ++k) {
       const Instruction operand = i.operand(k);
-      if (carries && (i.opcode() == Opcode::kGetTupleElement || i.opcode() == Opcode::kWhile)) continue;  // one class
+      if (carries && OpcodeSet{Opcode::kGetTupleElement, Opcode::kWhile}.Contains(i.opcode())) continue;  // one class
       if (carries && i.opcode() == Opcode::kTuple) {
         AddFlowEdge(operand, i, k);
       } else if (carries && GivesElements(i, k)) {
@@ -228,7 +229,7 @@ class PrecisionPropagation {
     if (narrowed == 0) return 0;
     const bool is_tuple = i.shape().IsTuple();
     module_.SetShape(id, is_tuple ? shapes.Tuple(elements) : elements[0]);
-    if (i.opcode() == Opcode::kGetTupleElement || i.opcode() == Opcode::kWhile) return narrowed;
+    if (OpcodeSet{Opcode::kGetTupleElement, Opcode::kWhile}.Contains(i.opcode())) return narrowed;
     for (int64_t k = 0; k < module_.instruction(id).operand_count(); ++k) {
       const Instruction user = module_.instruction(id), operand = user.operand(k);
       const bool given = user.opcode() == Opcode::kTuple ? IsNarrow(user, k) : GivesElements(user, k);

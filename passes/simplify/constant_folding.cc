@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/builder/builder.h"
+#include "ir/graph/instruction_queries.h"
 #include "ir/graph/side_effects.h"
 #include "ir/graph/traversal.h"
 #include "ir/types/element_type.h"
@@ -184,8 +185,8 @@ class ConstantFolder {
     while (!pending.empty()) {
       const Instruction i = module_.instruction(pending.back());
       pending.pop_back();
-      if (!i.record().parent.valid() || i.has_users() || i.is_root() || i.opcode() == Opcode::kParameter ||
-          i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) {
+      if (!i.record().parent.valid() || !IsUnused(i) || i.has(Attr::kControlPredecessors) ||
+          !i.control_successors().empty()) {
         continue;
       }
       for (Instruction operand : i.operands()) pending.push_back(operand.id());

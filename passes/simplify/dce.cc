@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "ir/graph/instruction_queries.h"
 #include "ir/graph/potential_callers.h"
 #include "ir/graph/side_effects.h"
 #include "passes/core/pass_row.h"
@@ -18,7 +19,7 @@ absl::StatusOr<bool> Dce::Run(Module& module) {
   // Most modules have little dead code: side effects are computed on demand.
   std::optional<SideEffects> effects;
   const auto dead = [&](Instruction i) {
-    if (i.has_users() || i.is_root() || i.opcode() == Opcode::kParameter) return false;
+    if (!IsUnused(i)) return false;
     if (i.has(Attr::kControlPredecessors) || !i.control_successors().empty() || HasSideEffectNoRecurse(i)) return false;
     if (!MightHaveCalledComputations(i.opcode())) return true;
     if (!effects) effects.emplace(module);

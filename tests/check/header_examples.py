@@ -37,6 +37,7 @@ CONTEXT = {
         "hlokit", "const Module& module, const interp::EvaluatorOptions& options, "
         "absl::Span<const Literal> arguments, DiagnosticSink sink"),
     "runtime/observe/profiler.h": ("hlokit::runtime", ""),
+    "ir/ops/opcode_set.h": ("hlokit", "Opcode opcode"),
     "ir/builder/builder.h": ("hlokit", "Module& module, StringId name, Shape shape"),
     "parser/json/json_cursor.h": ("hlokit::internal", "JsonCursor& cursor"),
     "passes/core/pass_row.h": ("hlokit", None),

@@ -4,6 +4,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/ops/opcode.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/text/attribute_text.h"
 #include "ir/text/printer.h"
 #include "parser/stablehlo/export/exporter.h"
@@ -180,7 +181,7 @@ bool Exporter::CapturesAlike(Instruction operand, Computation branch) {
       if (instruction.opcode() == Opcode::kTuple && value.opcode() == Opcode::kGetTupleElement) return false;
       if (!use(value)) return false;
     }
-    if (instruction.opcode() == Opcode::kConditional || instruction.opcode() == Opcode::kWhile) return false;
+    if (OpcodeSet{Opcode::kConditional, Opcode::kWhile}.Contains(instruction.opcode())) return false;
   }
   if (root.opcode() == Opcode::kTuple) {
     for (Instruction value : root.operands()) {

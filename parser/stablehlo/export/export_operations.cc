@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "ir/core/str_cat.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/ops/opcode_table.h"
 #include "parser/stablehlo/export/exporter.h"
 
@@ -71,7 +72,7 @@ void Exporter::AddPrecision(Instruction instruction, Attributes* attributes, std
 // Returns true for an elementwise operation of mixed precision, which HLO has, and StableHLO has not.
 static bool MixesFloats(Instruction instruction) {
   const Opcode opcode = instruction.opcode();
-  if (!HasTrait(opcode, kElementwise) || opcode == Opcode::kConvert || opcode == Opcode::kStochasticConvert) {
+  if (!HasTrait(opcode, kElementwise) || OpcodeSet{Opcode::kConvert, Opcode::kStochasticConvert}.Contains(opcode)) {
     return false;
   }
   std::optional<ElementType> type;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/core/str_cat.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/verify/verifier.h"
 #include "parser/stablehlo/kept_attributes.h"
 #include "parser/stablehlo/verify/verify.h"
@@ -106,7 +107,7 @@ bool Exporter::IsUnpacked(Shape shape) { return shape.IsTuple() && shape.tuple_s
 
 bool Exporter::IsSplit(Instruction instruction) const {
   const Opcode opcode = instruction.opcode();
-  const bool kept = options_.as_xla && (opcode == Opcode::kCall || opcode == Opcode::kCustomCall);
+  const bool kept = options_.as_xla && OpcodeSet{Opcode::kCall, Opcode::kCustomCall}.Contains(opcode);
   return IsUnpacked(instruction.shape()) && !kept;
 }
 
@@ -118,7 +119,8 @@ SourceRange Exporter::RangeOf(Instruction instruction) {
 Computation Exporter::CalledBy(Instruction instruction) {
   const Opcode opcode = instruction.opcode();
   if (opcode == Opcode::kCall) return instruction.computation_attr(Attr::kToApply);
-  if (opcode == Opcode::kFusion || opcode == Opcode::kAsyncStart) return instruction.computation_attr(Attr::kCalls);
+  if (OpcodeSet{Opcode::kFusion, Opcode::kAsyncStart}.Contains(opcode))
+    return instruction.computation_attr(Attr::kCalls);
   return {};
 }
 
@@ -132,7 +134,8 @@ absl::Status Exporter::Unsupported(Instruction instruction, std::string_view why
 std::vector<Computation> Exporter::RegionsOf(Instruction instruction) const {
   const Opcode opcode = instruction.opcode();
   if (opcode == Opcode::kAsyncStart && DoneOf(instruction).valid()) return instruction.called_computations();
-  if (!HasTrait(opcode, kAppliesToElements) && opcode != Opcode::kWhile && opcode != Opcode::kConditional) return {};
+  if (!HasTrait(opcode, kAppliesToElements) && !OpcodeSet{Opcode::kWhile, Opcode::kConditional}.Contains(opcode))
+    return {};
   return instruction.called_computations();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/core/str_cat.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/text/frontend_attributes.h"
 #include "parser/stablehlo/import/converter.h"
 #include "parser/stablehlo/kept_attributes.h"
@@ -183,7 +184,7 @@ absl::Status Converter::ConvertAsyncStart(const Op& op) {
     module_->EraseComputation(callee(0));
     return SetResult(op, b().Add(Opcode::kAllReduceStart, inputs, attrs, shape));
   }
-  if (work.opcode() == Opcode::kAllGather || work.opcode() == Opcode::kCollectivePermute) {
+  if (OpcodeSet{Opcode::kAllGather, Opcode::kCollectivePermute}.Contains(work.opcode())) {
     const Opcode start =
         work.opcode() == Opcode::kAllGather ? Opcode::kAllGatherStart : Opcode::kCollectivePermuteStart;
     module_->EraseComputation(callee(0));

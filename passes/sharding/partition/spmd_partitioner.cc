@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
+#include "ir/graph/instruction_queries.h"
 #include "ir/graph/side_effects.h"
 #include "ir/graph/traversal.h"
 #include "ir/sharding/sharding.h"
@@ -57,8 +58,7 @@ bool NeedsPartitioning(const Module& module) {
   absl::flat_hash_set<uint32_t> seen;
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
-      const std::string_view target =
-          i.opcode() == Opcode::kCustomCall ? i.string_attr(Attr::kCustomCallTarget) : std::string_view();
+      const std::string_view target = CustomCallTargetOf(i);
       if (target == "Sharding" || target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape") return true;
       const std::optional<uint32_t> payload = i.payload(Attr::kSharding);
       if (!payload || !seen.insert(*payload).second) continue;

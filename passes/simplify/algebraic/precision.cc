@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/ops/opcode_set.h"
 #include "passes/core/pass_row.h"
 #include "passes/rewrite/rule_pass.h"
 #include "passes/simplify/algebraic/compute_type.h"
@@ -75,8 +76,8 @@ std::optional<TypePair> OptionTypes(const PatternRewriter& rewriter) {
 
 bool ConvertElementType(PatternRewriter& rewriter, Instruction i) {
   const std::optional<TypePair> types = OptionTypes(rewriter);
-  const bool is_conversion = i.opcode() == Opcode::kConvert || i.opcode() == Opcode::kBitcastConvert ||
-                             i.opcode() == Opcode::kStochasticConvert;
+  static constexpr OpcodeSet kConversions = {Opcode::kConvert, Opcode::kBitcastConvert, Opcode::kStochasticConvert};
+  const bool is_conversion = kConversions.Contains(i.opcode());
   return types && !is_conversion && ComputeIn(rewriter, i, {{types->from}, types->to});
 }
 
@@ -146,7 +147,7 @@ bool Moves(Opcode opcode) {
     case ElementSource::kCommunicated:
       return true;
     case ElementSource::kComputed:
-      return opcode == Opcode::kIota || opcode == Opcode::kRaggedAllToAll;
+      return OpcodeSet{Opcode::kIota, Opcode::kRaggedAllToAll}.Contains(opcode);
     case ElementSource::kClamped:
     case ElementSource::kConverted:
       return false;

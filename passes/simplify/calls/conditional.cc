@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
 #include "passes/core/pass_row.h"
@@ -79,8 +80,9 @@ absl::StatusOr<bool> DeadParameters::Run(Module& module) {
     const bool by_calls = !sites.empty() && std::all_of(sites.begin(), sites.end(), [&](const CallSite& site) {
       const Opcode opcode = module.record(site.caller).opcode;
       const Instruction caller = module.instruction(site.caller);
-      return (opcode == Opcode::kCall || opcode == Opcode::kFusion) && !caller.has(Attr::kOutputToOperandAliasing) &&
-             !caller.bool_attr(Attr::kIsComposite) && caller.operand_count() == c.parameter_count();
+      return OpcodeSet{Opcode::kCall, Opcode::kFusion}.Contains(opcode) &&
+             !caller.has(Attr::kOutputToOperandAliasing) && !caller.bool_attr(Attr::kIsComposite) &&
+             caller.operand_count() == c.parameter_count();
     });
     if (!by_calls) continue;
     for (int64_t k = c.parameter_count(); k-- > 0;) {

@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/graph/side_effects.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/loop.h"
 #include "passes/annotations/annotations.h"
 #include "passes/core/pass_row.h"
@@ -17,18 +18,18 @@ namespace {
 // Returns true if recomputation is as cheap as carrying the value; such operations move only along with a user that is
 // worth it.
 bool IsCheap(Opcode opcode) {
-  return opcode == Opcode::kBitcast || opcode == Opcode::kBroadcast || opcode == Opcode::kConstant ||
-         opcode == Opcode::kIota || opcode == Opcode::kReshape || opcode == Opcode::kReverse ||
-         opcode == Opcode::kSlice || opcode == Opcode::kTranspose || opcode == Opcode::kTuple ||
-         opcode == Opcode::kGetTupleElement;
+  static constexpr OpcodeSet kCheap = {Opcode::kBitcast, Opcode::kBroadcast,      Opcode::kConstant, Opcode::kIota,
+                                       Opcode::kReshape, Opcode::kReverse,        Opcode::kSlice,    Opcode::kTranspose,
+                                       Opcode::kTuple,   Opcode::kGetTupleElement};
+  return kCheap.Contains(opcode);
 }
 
 bool MayMove(Instruction i, const SideEffects& effects) {
   return i.opcode() != Opcode::kParameter && !effects.Of(i) && !HasTrait(i.opcode(), kCollective) &&
          !HasTrait(i.opcode(), kControlFlow) && !HasTrait(i.opcode(), kAsyncChain) &&
-         i.opcode() != Opcode::kCustomCall && i.opcode() != Opcode::kOptimizationBarrier &&
-         i.opcode() != Opcode::kCopy && !i.is_root() && !i.has(Attr::kControlPredecessors) &&
-         i.control_successors().empty() && !i.has(Attr::kSharding);
+         !OpcodeSet{Opcode::kCustomCall, Opcode::kOptimizationBarrier, Opcode::kCopy}.Contains(i.opcode()) &&
+         !i.is_root() && !i.has(Attr::kControlPredecessors) && i.control_successors().empty() &&
+         !i.has(Attr::kSharding);
 }
 
 // Returns true if the result is no larger than the operands, so that carrying it takes no more memory.
@@ -43,9 +44,9 @@ bool IsNoLarger(Instruction i) {
 
 // Returns true if recomputation costs much more than carrying the result.
 bool IsExpensive(Opcode opcode) {
-  return opcode == Opcode::kDot || opcode == Opcode::kConvolution || opcode == Opcode::kRaggedDot ||
-         opcode == Opcode::kSort || opcode == Opcode::kFft || opcode == Opcode::kCholesky ||
-         opcode == Opcode::kTriangularSolve;
+  static constexpr OpcodeSet kExpensive = {Opcode::kDot, Opcode::kConvolution, Opcode::kRaggedDot,      Opcode::kSort,
+                                           Opcode::kFft, Opcode::kCholesky,    Opcode::kTriangularSolve};
+  return kExpensive.Contains(opcode);
 }
 
 // Returns true if a loop-invariant instruction of this kind is worth moving by itself.
