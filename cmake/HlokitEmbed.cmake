@@ -48,6 +48,17 @@ function(hlokit_table_headers target table macro stem)
   install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/hlokit/${parent}")
 endfunction()
 
+# hlokit_pass_list(TARGET FOLDER): writes FOLDER/core/pass_list.inc, the passes whose rows stand in the sources of FOLDER.
+function(hlokit_pass_list target folder)
+  set(list "${PROJECT_BINARY_DIR}/generated/tables/${folder}/core/pass_list.inc")
+  set(script "${PROJECT_SOURCE_DIR}/cmake/PassList.cmake")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc")
+  add_custom_command(OUTPUT "${list}"
+    COMMAND "${CMAKE_COMMAND}" -D "folder=${PROJECT_SOURCE_DIR}/${folder}" -D "list=${list}" -P "${script}"
+    DEPENDS ${sources} "${script}" VERBATIM)
+  target_sources(${target} PRIVATE "${list}")
+endfunction()
+
 # hlokit_tensor_methods(TARGET): writes the methods of Tensor that the table of ops asks for, and compiles them into TARGET.
 function(hlokit_tensor_methods target)
   add_executable(hlokit_write_tensor_methods EXCLUDE_FROM_ALL

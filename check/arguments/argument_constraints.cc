@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
 #include "ir/graph/attribute_views.h"
+#include "ir/ops/opcode_table.h"
 
 namespace hlokit::interp {
 namespace {
@@ -239,25 +240,45 @@ class UseFinder {
       const bool variadic = HasTrait(opcode, kAppliesComputation) && i.operand_count() != 2;
       if (square || variadic || PassOn(SignOperands(opcode), at, pending)) return;
     }
-    if (opcode == Opcode::kParameter) return VisitParameter(at, required, pending);
-    if (opcode == Opcode::kTuple) {
-      const std::vector<int64_t>& begins = BeginsOf(i.shape());
-      const auto after = std::upper_bound(begins.begin(), begins.end(), at.leaf);
-      const int64_t k = after - begins.begin() - 1;
-      pending->push_back({i.operand(k), at.leaf - begins[static_cast<size_t>(k)]});
-    } else if (opcode == Opcode::kGetTupleElement) {
-      const std::vector<int64_t>& begins = BeginsOf(i.operand(0).shape());
-      pending->push_back({i.operand(0), at.leaf + begins[static_cast<size_t>(i.int_attr(Attr::kIndex))]});
-    } else if (opcode == Opcode::kOptimizationBarrier) {
-      if (i.operand_count() == 1) pending->push_back({i.operand(0), at.leaf});
-    } else if (opcode == Opcode::kWhile) {
-      pending->push_back({i.operand(0), at.leaf});
-      if (const Computation body = i.computation_attr(Attr::kBody); body.valid())
-        pending->push_back({body.root(), at.leaf});
+    using Rule = void (UseFinder::*)(ValueLeaf, const Requirement&, std::vector<ValueLeaf>*);
+    static constexpr OpcodeRow<Rule> kRows[] = {
+        {Opcode::kParameter, &UseFinder::VisitParameter},
+        {Opcode::kTuple, &UseFinder::VisitTuple},
+        {Opcode::kGetTupleElement, &UseFinder::VisitElement},
+        {Opcode::kOptimizationBarrier, &UseFinder::VisitBarrier},
+        {Opcode::kWhile, &UseFinder::VisitLoop},
+    };
+    static constexpr auto kRules = MakeOpcodeHandlers<Rule>(kRows);
+    if (const Rule rule = kRules[static_cast<size_t>(opcode)]; rule != nullptr) {
+      (this->*rule)(at, required, pending);
     } else if (HasTrait(opcode, kControlFlow)) {
       i.ForEachCallee([&](Computation called) {
         if (called.valid()) pending->push_back({called.root(), at.leaf});
       });
+    }
+  }
+
+  void VisitTuple(ValueLeaf at, const Requirement& /*required*/, std::vector<ValueLeaf>* pending) {
+    const std::vector<int64_t>& begins = BeginsOf(at.instruction.shape());
+    const auto after = std::upper_bound(begins.begin(), begins.end(), at.leaf);
+    const int64_t k = after - begins.begin() - 1;
+    pending->push_back({at.instruction.operand(k), at.leaf - begins[static_cast<size_t>(k)]});
+  }
+
+  void VisitElement(ValueLeaf at, const Requirement& /*required*/, std::vector<ValueLeaf>* pending) {
+    const Instruction tuple = at.instruction.operand(0);
+    const int64_t index = at.instruction.int_attr(Attr::kIndex);
+    pending->push_back({tuple, at.leaf + BeginsOf(tuple.shape())[static_cast<size_t>(index)]});
+  }
+
+  void VisitBarrier(ValueLeaf at, const Requirement& /*required*/, std::vector<ValueLeaf>* pending) {
+    if (at.instruction.operand_count() == 1) pending->push_back({at.instruction.operand(0), at.leaf});
+  }
+
+  void VisitLoop(ValueLeaf at, const Requirement& /*required*/, std::vector<ValueLeaf>* pending) {
+    pending->push_back({at.instruction.operand(0), at.leaf});
+    if (const Computation body = at.instruction.computation_attr(Attr::kBody); body.valid()) {
+      pending->push_back({body.root(), at.leaf});
     }
   }
 
@@ -287,10 +308,7 @@ class UseFinder {
     }
     for (Instruction caller : callers_[computation.id().value]) {
       if (caller.opcode() == Opcode::kWhile) {
-        pending->push_back({caller.operand(0), at.leaf});
-        if (const Computation body = caller.computation_attr(Attr::kBody); body.valid()) {
-          pending->push_back({body.root(), at.leaf});
-        }
+        VisitLoop({caller, at.leaf}, required, pending);
       } else if (caller.opcode() == Opcode::kConditional) {
         const std::vector<Computation> branches = caller.called_computations();
         for (size_t k = 0; k < branches.size() && static_cast<int64_t>(k) + 1 < caller.operand_count(); ++k) {

@@ -10,6 +10,7 @@
 #include "interp/compiled/loops/loop_builder.h"
 #include "interp/compiled/products/product_error.h"
 #include "ir/graph/attribute_views.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/types/float_types.h"
 
 namespace hlokit::interp {
@@ -54,7 +55,7 @@ ErrorSpec FastTolerance::Of(Instruction instruction, absl::Span<const Literal> o
   if (compiled::IsApproximate(opcode)) tolerance.ulp = 3;
   if (Accumulates(opcode)) return EngineTolerance(Opcode::kReduce, operands, result);
   if (HasTrait(opcode, kControlFlow)) return EngineTolerance(instruction, operands, result);
-  if (opcode != Opcode::kDot && opcode != Opcode::kConvolution) return tolerance;
+  if (!OpcodeSet{Opcode::kDot, Opcode::kConvolution}.Contains(opcode)) return tolerance;
   const absl::StatusOr<std::vector<Literal>> terms = OnMagnitudes(instruction, operands);
   if (!terms.ok() || terms->empty()) return tolerance;
   // Of the largest sum of magnitudes; narrower types are rounded once more.

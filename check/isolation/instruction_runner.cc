@@ -10,6 +10,7 @@
 #include "ir/core/first_error.h"
 #include "ir/graph/attribute_views.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/ops/opcode_table.h"
 
 namespace hlokit::interp {
@@ -38,7 +39,8 @@ Runnable ClassifyAlone(Instruction i) {
     dynamic |= operand.shape().has_dynamic_dims();
   }
   if (token) return Runnable::kSideEffects;
-  if (dynamic || opcode == Opcode::kGetDimensionSize || opcode == Opcode::kSetDimensionSize) return Runnable::kDynamic;
+  if (dynamic || OpcodeSet{Opcode::kGetDimensionSize, Opcode::kSetDimensionSize}.Contains(opcode))
+    return Runnable::kDynamic;
   return Runnable::kYes;
 }
 

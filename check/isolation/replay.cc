@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "check/comparison/engine_ulps.h"
+#include "ir/graph/instruction_queries.h"
 #include "ir/graph/traversal.h"
 #include "ir/text/printer.h"
 #include "passes/diff/matching.h"
@@ -82,9 +83,7 @@ class Replayer {
   }
 
   // A constant of another module may have another value; that of an elided one is random.
-  bool IsOwnConstant(Instruction i) const {
-    return !counterparts_.same_module && i.opcode() == Opcode::kConstant && !i.literal().elided;
-  }
+  bool IsOwnConstant(Instruction i) const { return !counterparts_.same_module && HasKnownValue(i); }
 
   // Returns true if the instruction computes something, other than what runs in its computations and is compared there.
   bool IsUnit(Instruction i) const {

@@ -30,12 +30,7 @@ int main(int argc, char** argv) {
 
   // The passes of hlokit, and ours.
   hlokit::PassRegistry registry;
-  hlokit::RegisterAnnotationPasses(&registry);
-  hlokit::RegisterSimplifyPasses(&registry);
-  hlokit::RegisterFusionPasses(&registry);
-  hlokit::RegisterCollectivePasses(&registry);
-  hlokit::RegisterLayoutPasses(&registry);
-  hlokit::RegisterSchedulePasses(&registry);
+  hlokit::RegisterPasses(&registry);
   hlokit::RegisterNamedPipelines(&registry);
   RegisterLogisticFuser(&registry);
   absl::StatusOr<hlokit::Pipeline> pipeline = hlokit::Pipeline::Parse(argv[1], registry);

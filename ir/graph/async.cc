@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "ir/ops/opcode_set.h"
 
 namespace hlokit {
 namespace {
@@ -28,7 +29,7 @@ Instruction AsyncStarts::Find(Instruction instruction) {
       start = at.id();
       break;
     }
-    if (opcode == Opcode::kAsyncUpdate || opcode == Opcode::kAsyncDone) {
+    if (OpcodeSet{Opcode::kAsyncUpdate, Opcode::kAsyncDone}.Contains(opcode)) {
       if (path.empty()) {
         if (const auto known = found_.find(at.id().value); known != found_.end()) {
           start = known->second;
@@ -46,7 +47,7 @@ Instruction AsyncStarts::Find(Instruction instruction) {
       if (index < 0 || index >= at.operand_count()) break;
       path.pop_back();
       at = at.operand(index);
-    } else if (((opcode == Opcode::kWhile || opcode == Opcode::kOptimizationBarrier || opcode == Opcode::kCopy) &&
+    } else if ((OpcodeSet{Opcode::kWhile, Opcode::kOptimizationBarrier, Opcode::kCopy}.Contains(opcode) &&
                 at.operand_count() == 1) ||
                IsAnnotationCustomCall(at)) {
       at = at.operand(0);

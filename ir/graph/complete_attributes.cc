@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <numeric>
 
+#include "ir/ops/opcode_table.h"
+
 namespace hlokit {
 namespace {
 
@@ -21,6 +23,70 @@ bool HasDuties(Opcode opcode) {
     return duties;
   }();
   return table[static_cast<size_t>(opcode)];
+}
+
+// The attributes of one instruction that is being made.
+struct OwnAttributes {
+  Module* module;
+  absl::Span<const InstructionId> operands;
+  size_t begin;
+  std::vector<AttrValue>* all;
+
+  // Returns the shape of operand 0; invalid if there is none.
+  Shape operand() const { return operands.empty() ? Shape() : module->instruction(operands[0]).shape(); }
+  AttrValue* Find(Attr attr) const {
+    for (size_t i = begin; i < all->size(); ++i) {
+      if ((*all)[i].attr == attr) return &(*all)[i];
+    }
+    return nullptr;
+  }
+  void Add(AttrValue value) const { all->push_back(value); }
+  void Remove(const AttrValue* value) const { all->erase(all->begin() + (value - all->data())); }
+};
+
+void NormalizeCompare(const OwnAttributes& own) {
+  const Shape operand = own.operand();
+  const AttrValue* const type = own.Find(Attr::kCompareType);
+  if (type != nullptr && operand.valid() && operand.IsArray() &&
+      type->payload == static_cast<uint32_t>(DefaultComparison(operand.element_type()))) {
+    own.Remove(type);
+  }
+}
+
+void NormalizeBroadcast(const OwnAttributes& own) {
+  const Shape operand = own.operand();
+  const bool scalar = operand.valid() && operand.IsScalar();
+  if (scalar && own.Find(Attr::kDimensions) == nullptr) own.Add({Attr::kDimensions, 0});
+}
+
+void NormalizeMap(const OwnAttributes& own) {
+  const Shape operand = own.operand();
+  if (!operand.valid() || !operand.IsArray()) return;
+  std::vector<int64_t> dimensions(static_cast<size_t>(operand.rank()));
+  std::iota(dimensions.begin(), dimensions.end(), 0);
+  const AttrValue dims = {Attr::kDimensions, own.module->ListPayload(dimensions)};
+  if (AttrValue* const given = own.Find(Attr::kDimensions); given != nullptr) {
+    *given = dims;
+  } else {
+    own.Add(dims);
+  }
+}
+
+void NormalizeCustomCall(const OwnAttributes& own) {
+  if (AttrValue* const to_apply = own.Find(Attr::kToApply); to_apply != nullptr) {
+    *to_apply = {Attr::kCalledComputations, own.module->ListPayload({int64_t{to_apply->payload}})};
+  }
+  const AttrValue* const version = own.Find(Attr::kApiVersion);
+  if (version != nullptr && version->payload == static_cast<uint32_t>(CustomCallApiVersion::kOriginal)) {
+    own.Remove(version);
+  }
+}
+
+void NormalizeOutfeed(const OwnAttributes& own) {
+  const Shape operand = own.operand();
+  if (operand.valid() && own.Find(Attr::kOutfeedShape) == nullptr) {
+    own.Add({Attr::kOutfeedShape, operand.id().value});
+  }
 }
 
 }  // namespace
@@ -49,47 +115,16 @@ bool IsElided(const Module& module, Opcode opcode, AttrValue value) {
 
 void NormalizeAttributes(Module* module, Opcode opcode, absl::Span<const InstructionId> operands, size_t begin,
                          std::vector<AttrValue>* attrs) {
-  const auto find = [&](Attr attr) {
-    return std::find_if(attrs->begin() + static_cast<ptrdiff_t>(begin), attrs->end(),
-                        [&](const AttrValue& v) { return v.attr == attr; });
+  using Normalize = void (*)(const OwnAttributes&);
+  static constexpr OpcodeRow<Normalize> kRows[] = {
+      {Opcode::kCompare, &NormalizeCompare}, {Opcode::kBroadcast, &NormalizeBroadcast},
+      {Opcode::kMap, &NormalizeMap},         {Opcode::kCustomCall, &NormalizeCustomCall},
+      {Opcode::kOutfeed, &NormalizeOutfeed},
   };
-  const auto first_operand = [&] { return operands.empty() ? Shape() : module->instruction(operands[0]).shape(); };
-  if (opcode == Opcode::kCompare) {
-    const Shape operand = first_operand();
-    const auto type = find(Attr::kCompareType);
-    if (type != attrs->end() && operand.valid() && operand.IsArray() &&
-        type->payload == static_cast<uint32_t>(DefaultComparison(operand.element_type()))) {
-      attrs->erase(type);
-    }
-  } else if (opcode == Opcode::kBroadcast) {
-    const Shape operand = first_operand();
-    const bool scalar = operand.valid() && operand.IsScalar();
-    if (scalar && find(Attr::kDimensions) == attrs->end()) attrs->push_back({Attr::kDimensions, 0});
-  } else if (opcode == Opcode::kMap) {
-    const Shape operand = first_operand();
-    if (!operand.valid() || !operand.IsArray()) return;
-    std::vector<int64_t> dimensions(static_cast<size_t>(operand.rank()));
-    std::iota(dimensions.begin(), dimensions.end(), 0);
-    const AttrValue all = {Attr::kDimensions, module->ListPayload(dimensions)};
-    if (const auto given = find(Attr::kDimensions); given != attrs->end()) {
-      *given = all;
-    } else {
-      attrs->push_back(all);
-    }
-  } else if (opcode == Opcode::kCustomCall) {
-    if (const auto to_apply = find(Attr::kToApply); to_apply != attrs->end()) {
-      *to_apply = {Attr::kCalledComputations, module->ListPayload({int64_t{to_apply->payload}})};
-    }
-    const auto version = find(Attr::kApiVersion);
-    if (version != attrs->end() && version->payload == static_cast<uint32_t>(CustomCallApiVersion::kOriginal)) {
-      attrs->erase(version);
-    }
-  } else if (opcode == Opcode::kOutfeed) {
-    const Shape operand = first_operand();
-    if (operand.valid() && find(Attr::kOutfeedShape) == attrs->end()) {
-      attrs->push_back({Attr::kOutfeedShape, operand.id().value});
-    }
-  }
+  static constexpr auto kTable = MakeOpcodeHandlers<Normalize>(kRows);
+  const Normalize normalize = kTable[static_cast<size_t>(opcode)];
+  if (normalize == nullptr) return;
+  normalize({module, operands, begin, attrs});
 }
 
 std::optional<Attr> CompleteAttributes(const Module& module, Opcode opcode, size_t begin,

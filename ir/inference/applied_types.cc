@@ -6,6 +6,7 @@
 
 #include "ir/graph/module.h"
 #include "ir/inference/shape_inference.h"
+#include "ir/ops/opcode_set.h"
 
 namespace hlokit {
 namespace {
@@ -29,8 +30,8 @@ std::vector<ElementType> ParameterTypes(Computation computation, size_t count) {
 
 std::optional<AppliedTypes> AppliedTypesOf(Instruction instruction) {
   const Opcode opcode = instruction.opcode();
-  const bool reduces = opcode == Opcode::kReduce || opcode == Opcode::kReduceWindow;
-  if (!reduces && opcode != Opcode::kMap && opcode != Opcode::kScatter && opcode != Opcode::kSelectAndScatter) {
+  const bool reduces = OpcodeSet{Opcode::kReduce, Opcode::kReduceWindow}.Contains(opcode);
+  if (!reduces && !OpcodeSet{Opcode::kMap, Opcode::kScatter, Opcode::kSelectAndScatter}.Contains(opcode)) {
     return std::nullopt;
   }
   AppliedTypes types;

@@ -61,6 +61,12 @@ consteval std::array<T, kOpcodeCount + 1> MakeOpcodeTable(absl::Span<const Opcod
   return table;
 }
 
+// Returns the functions that single opcodes have, by opcode; null for all others.
+template <typename Function>
+consteval std::array<Function, kOpcodeCount + 1> MakeOpcodeHandlers(absl::Span<const OpcodeRow<Function>> rows) {
+  return MakeOpcodeTable<Function>(rows, {.elementwise = Function(), .other = Function(), .unknown = Function()});
+}
+
 }  // namespace hlokit
 
 #endif  // HLOKIT_IR_OPS_OPCODE_TABLE_H_

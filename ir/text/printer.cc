@@ -8,6 +8,7 @@
 
 #include "ir/graph/async.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/text/attribute_text.h"
 #include "ir/text/header_text.h"
 #include "ir/text/literal_text.h"
@@ -304,7 +305,7 @@ void Printer::PrintComputationAttr(Opcode opcode, AttrValue value, int indent) {
   if (options_.subcomputations == PrintOptions::Subcomputations::kOff) return;
   const bool bodies = options_.subcomputations == PrintOptions::Subcomputations::kFullBodies;
   // With bodies XLA prints `calls` for attributes without a specific name.
-  const bool unnamed = bodies && (opcode == Opcode::kReduceScatter || opcode == Opcode::kScan);
+  const bool unnamed = bodies && OpcodeSet{Opcode::kReduceScatter, Opcode::kScan}.Contains(opcode);
   out_ << ", " << (unnamed ? ToString(Attr::kCalls) : info.text) << '=';
   const auto body = [&](ComputationId id) {
     // Nested bodies have separate canonical names; those of the enclosing computation continue afterwards.

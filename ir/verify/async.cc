@@ -9,6 +9,8 @@
 #include "ir/core/hashing.h"
 #include "ir/core/str_cat.h"
 #include "ir/inference/shape_inference.h"
+#include "ir/ops/opcode_set.h"
+#include "ir/ops/opcode_table.h"
 #include "ir/verify/context.h"
 
 namespace hlokit::verify_internal {
@@ -18,8 +20,8 @@ constexpr DiagnosticKind kAsyncKind = DiagnosticKind::kAsyncPair;
 
 bool IsState(Shape s) { return s.IsTuple() && s.tuple_size() >= 2 && s.element(0).IsTuple(); }
 
-bool IsProducer(Instruction i) { return i.opcode() == Opcode::kAsyncStart || i.opcode() == Opcode::kAsyncUpdate; }
-bool IsConsumer(Instruction i) { return i.opcode() == Opcode::kAsyncUpdate || i.opcode() == Opcode::kAsyncDone; }
+bool IsProducer(Instruction i) { return OpcodeSet{Opcode::kAsyncStart, Opcode::kAsyncUpdate}.Contains(i.opcode()); }
+bool IsConsumer(Instruction i) { return OpcodeSet{Opcode::kAsyncUpdate, Opcode::kAsyncDone}.Contains(i.opcode()); }
 
 // Returns true if `a` is `b` with elements missing at the ends of tuples.
 bool IsPrefix(VerifierContext& v, Shape a, Shape b) {
@@ -96,30 +98,52 @@ class Trace {
   }
 
   void Step(Instruction i, Path path) {
-    const Opcode opcode = i.opcode();
-    if (opcode == Opcode::kGetTupleElement) {
-      path.push_back(i.int_attr(Attr::kIndex));
-      Push(i.operand(0), std::move(path));
-    } else if (opcode == Opcode::kTuple) {
-      if (path.empty()) {
-        // A state decomposed and rebuilt.
-        for (Instruction operand : i.operands()) Push(operand, {});
-        return;
-      }
-      const int64_t index = path.back();
-      path.pop_back();
-      if (index >= 0 && index < i.operand_count()) Push(i.operand(index), std::move(path));
-    } else if (opcode == Opcode::kOptimizationBarrier || opcode == Opcode::kCopy || opcode == Opcode::kAddDependency ||
-               (opcode == Opcode::kCustomCall && i.operand_count() == 1)) {
-      Push(i.operand(0), std::move(path));
-    } else if (opcode == Opcode::kWhile) {
-      Push(i.computation_attr(Attr::kBody).root(), path);
-      Push(i.operand(0), std::move(path));
-    } else if (opcode == Opcode::kParameter) {
-      // The state of a loop body: the loop's initial value, or the body's result.
-      const Callers& callers = v_.callers(i.parent());
-      if (callers.loops != 0) Push(v_.module.instruction(callers.loop), std::move(path));
+    using Rule = void (Trace::*)(Instruction, Path);
+    static constexpr OpcodeRow<Rule> kRows[] = {
+        {Opcode::kGetTupleElement, &Trace::StepElement},
+        {Opcode::kTuple, &Trace::StepTuple},
+        {Opcode::kOptimizationBarrier, &Trace::StepOn},
+        {Opcode::kCopy, &Trace::StepOn},
+        {Opcode::kAddDependency, &Trace::StepOn},
+        {Opcode::kCustomCall, &Trace::StepCustomCall},
+        {Opcode::kWhile, &Trace::StepLoop},
+        {Opcode::kParameter, &Trace::StepParameter},
+    };
+    static constexpr auto kRules = MakeOpcodeHandlers<Rule>(kRows);
+    if (const Rule rule = kRules[static_cast<size_t>(i.opcode())]; rule != nullptr) (this->*rule)(i, std::move(path));
+  }
+
+  void StepElement(Instruction i, Path path) {
+    path.push_back(i.int_attr(Attr::kIndex));
+    Push(i.operand(0), std::move(path));
+  }
+
+  void StepTuple(Instruction i, Path path) {
+    if (path.empty()) {
+      // A state decomposed and rebuilt.
+      for (Instruction operand : i.operands()) Push(operand, {});
+      return;
     }
+    const int64_t index = path.back();
+    path.pop_back();
+    if (index >= 0 && index < i.operand_count()) Push(i.operand(index), std::move(path));
+  }
+
+  void StepOn(Instruction i, Path path) { Push(i.operand(0), std::move(path)); }
+
+  void StepCustomCall(Instruction i, Path path) {
+    if (i.operand_count() == 1) StepOn(i, std::move(path));
+  }
+
+  void StepLoop(Instruction i, Path path) {
+    Push(i.computation_attr(Attr::kBody).root(), path);
+    Push(i.operand(0), std::move(path));
+  }
+
+  // The state of a loop body: the loop's initial value, or the body's result.
+  void StepParameter(Instruction i, Path path) {
+    const Callers& callers = v_.callers(i.parent());
+    if (callers.loops != 0) Push(v_.module.instruction(callers.loop), std::move(path));
   }
 
   VerifierContext& v_;

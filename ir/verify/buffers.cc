@@ -8,6 +8,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/graph/operand_alias.h"
 #include "ir/inference/shape_inference.h"
+#include "ir/ops/opcode_table.h"
 #include "ir/verify/context.h"
 
 namespace hlokit::verify_internal {
@@ -36,7 +37,7 @@ class Writers {
         if (last.valid() && last == use.user) continue;
         last = use.user;
         if (--v_.search_budget < 0) return false;
-        Visit(holder, held_by, use.user, use.operand_index);
+        Visit({holder, held_by, use.user, use.operand_index});
       }
     }
     return count_ > 1;
@@ -48,22 +49,42 @@ class Writers {
     Index index;  // of the buffer in its value
   };
 
-  void Visit(const Holder& holder, Instruction held_by, Instruction user, int64_t operand) {
-    const Opcode opcode = user.opcode();
-    if (HasTrait(opcode, kControlFlow) || opcode == Opcode::kCustomCall || opcode == Opcode::kDynamicUpdateSlice) {
-      ++count_;
-    } else if (opcode == Opcode::kGetTupleElement) {
-      if (!holder.index.empty() && user.int_attr(Attr::kIndex) == holder.index[0]) {
-        stack_.push_back({user.id(), Index(holder.index.begin() + 1, holder.index.end())});
-      }
-    } else if (opcode == Opcode::kTuple) {
-      if (held_by.parent().root() != user) {
-        Index index = {operand};
-        index.insert(index.end(), holder.index.begin(), holder.index.end());
-        stack_.push_back({user.id(), std::move(index)});
-      } else if (v_.callers(held_by.parent()).loops != 0) {
-        ++count_;  // a loop writes its state
-      }
+  struct BufferUse {
+    const Holder& holder;
+    Instruction held_by, user;
+    int64_t operand;
+  };
+
+  void Visit(const BufferUse& use) {
+    using Rule = void (Writers::*)(const BufferUse&);
+    static constexpr OpcodeRow<Rule> kRows[] = {
+        {Opcode::kCustomCall, &Writers::VisitWriter},
+        {Opcode::kDynamicUpdateSlice, &Writers::VisitWriter},
+        {Opcode::kGetTupleElement, &Writers::VisitElement},
+        {Opcode::kTuple, &Writers::VisitTuple},
+    };
+    static constexpr auto kRules = MakeOpcodeHandlers<Rule>(kRows);
+    const Opcode opcode = use.user.opcode();
+    if (HasTrait(opcode, kControlFlow)) return VisitWriter(use);
+    if (const Rule rule = kRules[static_cast<size_t>(opcode)]; rule != nullptr) (this->*rule)(use);
+  }
+
+  void VisitWriter(const BufferUse& /*use*/) { ++count_; }
+
+  void VisitElement(const BufferUse& use) {
+    const Index& index = use.holder.index;
+    if (!index.empty() && use.user.int_attr(Attr::kIndex) == index[0]) {
+      stack_.push_back({use.user.id(), Index(index.begin() + 1, index.end())});
+    }
+  }
+
+  void VisitTuple(const BufferUse& use) {
+    if (use.held_by.parent().root() != use.user) {
+      Index index = {use.operand};
+      index.insert(index.end(), use.holder.index.begin(), use.holder.index.end());
+      stack_.push_back({use.user.id(), std::move(index)});
+    } else if (v_.callers(use.held_by.parent()).loops != 0) {
+      ++count_;  // a loop writes its state
     }
   }
 
@@ -108,22 +129,40 @@ class BufferCheck {
   }
 
   void CheckInstruction(Instruction i) {
-    const Opcode opcode = i.opcode();
-    if (HasTrait(opcode, kGenericAsync)) return;
-    if (opcode == Opcode::kGetTupleElement || opcode == Opcode::kTuple) return;
-    if (opcode == Opcode::kCall && FrontendAttribute(i, "_xla_stream_annotation")) return;
-    if (opcode == Opcode::kCustomCall) {
-      CheckCustomCall(i);
-    } else if (opcode == Opcode::kWhile || (opcode == Opcode::kParameter && !i.parent().is_entry())) {
-      CheckWriters(i);
-    } else if (opcode == Opcode::kDynamicUpdateSlice && i.operand(0).shape().IsBuffer()) {
-      CheckWriters(i);
-    } else {
-      v_.Report(i, kBufferUseKind,
-                opcode == Opcode::kParameter
-                    ? "is a parameter of the entry, which cannot take buffers"
-                    : StrCat("has a buffer among its operands or results; ", i.opcode_text(), " cannot"));
-    }
+    using Rule = void (BufferCheck::*)(Instruction);
+    static constexpr OpcodeRow<Rule> kRows[] = {
+        {Opcode::kGetTupleElement, &BufferCheck::Accept},
+        {Opcode::kTuple, &BufferCheck::Accept},
+        {Opcode::kCall, &BufferCheck::CheckCall},
+        {Opcode::kCustomCall, &BufferCheck::CheckCustomCall},
+        {Opcode::kWhile, &BufferCheck::CheckWriters},
+        {Opcode::kParameter, &BufferCheck::CheckParameter},
+        {Opcode::kDynamicUpdateSlice, &BufferCheck::CheckUpdate},
+    };
+    static constexpr auto kRules = MakeOpcodeHandlers<Rule>(kRows);
+    if (HasTrait(i.opcode(), kGenericAsync)) return;
+    const Rule rule = kRules[static_cast<size_t>(i.opcode())];
+    (this->*(rule != nullptr ? rule : &BufferCheck::Reject))(i);
+  }
+
+  void Accept(Instruction /*i*/) {}
+
+  void Reject(Instruction i) {
+    v_.Report(i, kBufferUseKind, StrCat("has a buffer among its operands or results; ", i.opcode_text(), " cannot"));
+  }
+
+  void CheckCall(Instruction i) {
+    if (!FrontendAttribute(i, "_xla_stream_annotation")) Reject(i);
+  }
+
+  void CheckParameter(Instruction i) {
+    if (!i.parent().is_entry()) return CheckWriters(i);
+    v_.Report(i, kBufferUseKind, "is a parameter of the entry, which cannot take buffers");
+  }
+
+  void CheckUpdate(Instruction i) {
+    if (!i.operand(0).shape().IsBuffer()) return Reject(i);
+    CheckWriters(i);
   }
 
   // Calls `f` with the index of each buffer in `shape`.

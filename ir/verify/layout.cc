@@ -5,6 +5,8 @@
 #include <initializer_list>
 
 #include "ir/core/str_cat.h"
+#include "ir/ops/opcode_set.h"
+#include "ir/ops/opcode_table.h"
 #include "ir/verify/context.h"
 
 namespace hlokit::verify_internal {
@@ -18,8 +20,9 @@ bool KeepsLayout(Opcode opcode) {
 
 // Returns true if operands and result may have different element sizes.
 bool MayChangeElementSize(Opcode opcode) {
-  return opcode == Opcode::kConvert || opcode == Opcode::kCompare || opcode == Opcode::kIsFinite ||
-         opcode == Opcode::kSelect || opcode == Opcode::kScatter;
+  static constexpr OpcodeSet kOtherTypes = {Opcode::kConvert, Opcode::kCompare, Opcode::kIsFinite, Opcode::kSelect,
+                                            Opcode::kScatter};
+  return kOtherTypes.Contains(opcode);
 }
 
 // Compares layouts, ignoring tiles and memory spaces.
@@ -62,6 +65,12 @@ void CheckTuple(VerifierContext& v, Instruction i) {
                     ShapeText(i.operand(n).shape(), true)));
     return;
   }
+}
+
+void CheckElement(VerifierContext& v, Instruction i) {
+  const int64_t index = i.int_attr(Attr::kIndex);
+  const Shape tuple = i.operand(0).shape();
+  if (tuple.IsTuple() && index >= 0 && index < tuple.tuple_size()) CheckPassedOn(v, i, tuple.element(index));
 }
 
 void CheckBitcast(VerifierContext& v, Instruction i) {
@@ -148,21 +157,19 @@ void CheckLayoutFields(VerifierContext& v, Instruction i) {
 }
 
 void CheckLayouts(VerifierContext& v, Instruction i) {
+  using Check = void (*)(VerifierContext&, Instruction);
+  static constexpr OpcodeRow<Check> kRows[] = {
+      {Opcode::kTuple, &CheckTuple},
+      {Opcode::kGetTupleElement, &CheckElement},
+      {Opcode::kOptimizationBarrier,
+       [](VerifierContext& v, Instruction i) { CheckPassedOn(v, i, i.operand(0).shape()); }},
+      {Opcode::kBitcast, &CheckBitcast},
+  };
+  static constexpr auto kChecks = MakeOpcodeHandlers<Check>(kRows);
   const Opcode opcode = i.opcode();
   if (KeepsLayout(opcode)) CheckKeptOrder(v, i);
-  if (HasTrait(opcode, kControlFlow)) {
-    CheckCallLayouts(v, i);
-  } else if (opcode == Opcode::kTuple) {
-    CheckTuple(v, i);
-  } else if (opcode == Opcode::kOptimizationBarrier) {
-    CheckPassedOn(v, i, i.operand(0).shape());
-  } else if (opcode == Opcode::kGetTupleElement) {
-    const int64_t index = i.int_attr(Attr::kIndex);
-    const Shape tuple = i.operand(0).shape();
-    if (tuple.IsTuple() && index >= 0 && index < tuple.tuple_size()) CheckPassedOn(v, i, tuple.element(index));
-  } else if (opcode == Opcode::kBitcast) {
-    CheckBitcast(v, i);
-  }
+  if (HasTrait(opcode, kControlFlow)) CheckCallLayouts(v, i);
+  if (const Check check = kChecks[static_cast<size_t>(opcode)]; check != nullptr) check(v, i);
 }
 
 }  // namespace hlokit::verify_internal

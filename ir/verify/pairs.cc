@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/core/str_cat.h"
+#include "ir/graph/instruction_queries.h"
 #include "ir/verify/context.h"
 
 namespace hlokit::verify_internal {
@@ -33,9 +34,7 @@ const Pair& PairOf(Opcode opcode) {
 }
 
 // Returns true for a custom call that only orders instructions.
-bool IsControlDependency(Instruction i) {
-  return i.opcode() == Opcode::kCustomCall && i.string_attr(Attr::kCustomCallTarget) == "control_dep";
-}
+bool IsControlDependency(Instruction i) { return IsCustomCall(i, "control_dep"); }
 
 // Returns the only user, or reports an error and returns an invalid instruction.
 Instruction OnlyUser(VerifierContext& v, Instruction i, const Pair& pair) {

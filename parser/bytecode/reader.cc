@@ -241,7 +241,7 @@ absl::Status ArtifactReader::NameOperation(uint64_t index, OpenOperation* op) {
       op->row != nullptr ? StablehloName(*op->row, in_function) : StrCat(name.dialect, ".", name.name);
   op->made.name = m_.nodes.strings().Intern(text);
   op->made.definition = mlir::FindDefinition(text);
-  const bool known = op->row != nullptr || text == "builtin.module" || name.dialect == "sdy";
+  const bool known = op->row != nullptr || op->made.kind() == mlir::OpKind::kBuiltinModule || name.dialect == "sdy";
   if (!known || op->made.definition == nullptr) {
     return ErrorAt(op->offset, StrCat("the operation ", name.dialect, ".", name.name, " is unknown in artifacts"));
   }

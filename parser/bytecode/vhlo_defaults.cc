@@ -15,6 +15,7 @@ namespace {
 using mlir::AttributeKind;
 using mlir::NodeId;
 using mlir::NodeKind;
+using mlir::OpKind;
 
 class AttributeBuilder {
  public:
@@ -43,7 +44,7 @@ class AttributeBuilder {
   std::string_view FirstLost(const VhloOperation& older) {
     for (std::string_view name : row_.attributes) {
       if (older.HasAttribute(name) || IsNothing(Value(name))) continue;
-      return n_.str(op_.name) == "stablehlo.dot_general" ? "algorithm" : name;
+      return op_.kind() == OpKind::kStablehloDotGeneral ? "algorithm" : name;
     }
     return "";
   }
@@ -105,7 +106,7 @@ class AttributeBuilder {
       const NodeId value = Field("channel_handle", name == "channel_id" ? "handle" : "type");
       return n_.Integer(n_.IntegerValue(value).value_or(0), I64());
     }
-    if (row_.HasAttribute("accumulation_type") && n_.str(op_.name) == "stablehlo.dot_general") {
+    if (row_.HasAttribute("accumulation_type") && op_.kind() == OpKind::kStablehloDotGeneral) {
       const bool of_algorithm = name.ends_with("_precision_type") || name.ends_with("_component_count") ||
                                 name == "accumulation_type" || name == "num_primitive_operations" ||
                                 name == "allow_imprecise_accumulation";
@@ -260,11 +261,11 @@ std::string LostInOlder(const mlir::Operation& op, const VhloOperation& newest, 
   const std::string_view lost = AttributeBuilder(op, newest, program).FirstLost(older);
   if (!lost.empty()) return StrCat("its attribute `", lost, "` is ", since);
   // Collectives of several arrays, and composites with regions, differ in these alone.
-  const std::string_view name = program->nodes.str(op.name);
-  const bool collective = name == "stablehlo.all_gather" || name == "stablehlo.all_reduce" ||
-                          name == "stablehlo.all_to_all" || name == "stablehlo.collective_broadcast";
+  const OpKind kind = op.kind();
+  const bool collective = kind == OpKind::kStablehloAllGather || kind == OpKind::kStablehloAllReduce ||
+                          kind == OpKind::kStablehloAllToAll || kind == OpKind::kStablehloCollectiveBroadcast;
   if (collective && op.operand_count != 1) return StrCat("several operands are ", since);
-  if (name == "stablehlo.composite" && op.region_count != 0) return StrCat("its regions are ", since);
+  if (kind == OpKind::kStablehloComposite && op.region_count != 0) return StrCat("its regions are ", since);
   return "";
 }
 

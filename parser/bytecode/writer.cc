@@ -134,7 +134,7 @@ absl::StatusOr<const VhloOperation*> ArtifactWriter::FormOf(const mlir::Operatio
   if (row != &newest) {
     if (const std::string lost = LostInOlder(op, newest, *row, &m_); !lost.empty()) return Error(op, lost);
   }
-  if (name != "stablehlo.custom_call") return row;
+  if (op.kind() != mlir::OpKind::kStablehloCustomCall) return row;
   // The same attribute and types as before, of other kinds.
   constexpr int64_t kDictionaries = 3, kFutures = 17;
   const NodeId config = m_.attribute(op, "backend_config");
@@ -152,7 +152,7 @@ absl::StatusOr<const VhloOperation*> ArtifactWriter::FormOf(const mlir::Operatio
 absl::Status ArtifactWriter::StartOperation(OperationId id) {
   const mlir::Operation& op = m_.op(id);
   const std::string_view name = m_.nodes.str(op.name);
-  const bool is_module = name == "builtin.module";
+  const bool is_module = op.kind() == mlir::OpKind::kBuiltinModule;
   const VhloOperation* const newest = is_module ? nullptr : VhloOperationFor(name, kNewestMinor);
   if (newest == nullptr && !is_module) return Error(op, "VHLO has no such operation");
   const VhloOperation* row = nullptr;
@@ -214,7 +214,7 @@ absl::StatusOr<std::string> ArtifactWriter::Run() {
   // The operations of the file, in a module of their own if there is none.
   const mlir::BlockId top = m_.block(m_.top);
   const OperationId first = top.valid() ? m_.blocks[top.value].first : OperationId();
-  const bool has_module = first.valid() && !m_.op(first).next.valid() && m_.name(first) == "builtin.module";
+  const bool has_module = first.valid() && !m_.op(first).next.valid() && m_.kind(first) == mlir::OpKind::kBuiltinModule;
   ByteWriter head;
   RegionId region = m_.top;
   if (has_module) {
@@ -257,7 +257,7 @@ absl::StatusOr<std::string> ArtifactWriter::Run() {
     }
     const OperationId id = open.next;
     open.next = m_.op(id).next;
-    if (m_.name(id) == "builtin.module") return Error(m_.op(id), "modules in modules are isolated");
+    if (m_.kind(id) == mlir::OpKind::kBuiltinModule) return Error(m_.op(id), "modules in modules are isolated");
     if (absl::Status status = StartOperation(id); !status.ok()) return status;
   }
   ByteWriter all;

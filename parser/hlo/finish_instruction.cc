@@ -4,6 +4,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/graph/async.h"
 #include "ir/inference/shape_inference.h"
+#include "ir/ops/opcode_set.h"
 #include "parser/hlo/module_parser.h"
 
 namespace hlokit {
@@ -132,7 +133,7 @@ bool ModuleParser::FinishAsync(Frame& f) {
   if (const AttrValue* calls = AttrsOf(f).Find(Attr::kCalls)) {
     // Around a loop there are several starts, each with a computation of its own.
     const Computation called = module_->computation(ComputationId(calls->payload));
-    const bool direct = previous.opcode() == Opcode::kAsyncStart || previous.opcode() == Opcode::kAsyncUpdate;
+    const bool direct = OpcodeSet{Opcode::kAsyncStart, Opcode::kAsyncUpdate}.Contains(previous.opcode());
     if (wrapper.valid() && called.id() != wrapper.id() && (direct || !HaveSameInstructions(called, wrapper))) {
       return Error(DiagnosticKind::kBadAsync, range,
                    StrCat("the operation started by `", start.name(), "` calls `", wrapper.name(), "`"));

@@ -253,67 +253,48 @@ NodeId OperationParser::ParseConvolutionNumbers() {
 bool OperationParser::ParseAttributeValue(const AttributeDefinition& attribute) {
   NodeTable& nodes = m_.nodes;
   NodeId value;
-  switch (attribute.kind) {
-    case AttributeKind::kI64:
-    case AttributeKind::kDimension:
-    case AttributeKind::kPositive:
+  switch (SyntaxOf(attribute.kind)) {
+    case AttributeSyntax::kNumber64:
       value = nodes_.ParseNumber(nodes.IntegerType(64));
       break;
-    case AttributeKind::kI32:
-    case AttributeKind::kPositive32:
-    case AttributeKind::kIndex32:
+    case AttributeSyntax::kNumber32:
       value = nodes_.ParseNumber(nodes.IntegerType(32));
       break;
-    case AttributeKind::kBool:
+    case AttributeSyntax::kBool:
       value = ParseBool();
       break;
-    case AttributeKind::kDims:
+    case AttributeSyntax::kIntegers:
       value = ParseIntegers(64);
       break;
-    case AttributeKind::kBools:
+    case AttributeSyntax::kBooleans:
       value = ParseIntegers(1);
       break;
-    case AttributeKind::kString: {
+    case AttributeSyntax::kString: {
       std::string text;
       if (!in_.String(&text)) return false;
       value = nodes.String(text);
       break;
     }
-    case AttributeKind::kEnum:
+    case AttributeSyntax::kKeyword:
       value = ParseKeywordEnum(attribute.name);
       break;
-    case AttributeKind::kComparisonType:
+    case AttributeSyntax::kComparisonType:
       value = ParseKeywordEnum("comparison_type");
       break;
-    case AttributeKind::kPrecisions:
+    case AttributeSyntax::kPrecisions:
       value = ParsePrecisions();
       break;
-    case AttributeKind::kDotAlgorithm:
+    case AttributeSyntax::kDotAlgorithm:
       if (!in_.Expect('<', "before a dot algorithm")) return false;
       value = nodes_.ParseFields(StrCat(op().definition->dialect, ".dot_algorithm"));
       break;
-    case AttributeKind::kConvolution:
+    case AttributeSyntax::kConvolution:
       value = ParseConvolutionNumbers();
       break;
-    case AttributeKind::kAxes:
+    case AttributeSyntax::kAxes:
       value = ParseVerbatimAxes(attribute.name);
       break;
-    case AttributeKind::kAny:
-    case AttributeKind::kSymbol:
-    case AttributeKind::kF32:
-    case AttributeKind::kUnit:
-    case AttributeKind::kArray:
-    case AttributeKind::kDictionary:
-    case AttributeKind::kElements:
-    case AttributeKind::kType:
-    case AttributeKind::kTranspose:
-    case AttributeKind::kAccuracy:
-    case AttributeKind::kDot:
-    case AttributeKind::kRaggedDot:
-    case AttributeKind::kGather:
-    case AttributeKind::kScatter:
-    case AttributeKind::kChannel:
-    case AttributeKind::kGroups:
+    case AttributeSyntax::kFull:
       value = nodes_.ParseAttribute();
       break;
   }

@@ -136,49 +136,30 @@ bool OperationPrinter::CanPrintSyntax(const Operation& op, Custom custom) const 
 bool OperationPrinter::CanPrintAttribute(AttributeKind kind, NodeId value) const {
   const NodeTable& n = m_.nodes;
   const NodeKind node = n.kind(value);
-  switch (kind) {
-    case AttributeKind::kI64:
-    case AttributeKind::kI32:
-    case AttributeKind::kDimension:
-    case AttributeKind::kPositive:
-    case AttributeKind::kPositive32:
-    case AttributeKind::kIndex32:
-    case AttributeKind::kBool:
+  switch (SyntaxOf(kind)) {
+    case AttributeSyntax::kNumber64:
+    case AttributeSyntax::kNumber32:
+    case AttributeSyntax::kBool:
       return node == NodeKind::kInteger;
-    case AttributeKind::kDims:
-    case AttributeKind::kBools:
+    case AttributeSyntax::kIntegers:
+    case AttributeSyntax::kBooleans:
       return node == NodeKind::kDenseArray;
-    case AttributeKind::kEnum:
-    case AttributeKind::kComparisonType:
+    case AttributeSyntax::kKeyword:
+    case AttributeSyntax::kComparisonType:
       return node == NodeKind::kEnum;
-    case AttributeKind::kPrecisions: {
+    case AttributeSyntax::kPrecisions: {
       const auto is_enum = [&](NodeId item) { return n.kind(item) == NodeKind::kEnum; };
       const std::vector<NodeId> items = n.children(value);
       return node == NodeKind::kArray && std::all_of(items.begin(), items.end(), is_enum);
     }
-    case AttributeKind::kDotAlgorithm:
+    case AttributeSyntax::kDotAlgorithm:
       return node == NodeKind::kFields;
-    case AttributeKind::kConvolution:
+    case AttributeSyntax::kConvolution:
       return node == NodeKind::kVerbatim && n.text(value).starts_with("#stablehlo.conv<[");
-    case AttributeKind::kAxes:
+    case AttributeSyntax::kAxes:
       return node == NodeKind::kVerbatim && n.text(value).starts_with("#sdy");
-    case AttributeKind::kAny:
-    case AttributeKind::kString:
-    case AttributeKind::kSymbol:
-    case AttributeKind::kF32:
-    case AttributeKind::kUnit:
-    case AttributeKind::kArray:
-    case AttributeKind::kDictionary:
-    case AttributeKind::kElements:
-    case AttributeKind::kType:
-    case AttributeKind::kTranspose:
-    case AttributeKind::kAccuracy:
-    case AttributeKind::kDot:
-    case AttributeKind::kRaggedDot:
-    case AttributeKind::kGather:
-    case AttributeKind::kScatter:
-    case AttributeKind::kChannel:
-    case AttributeKind::kGroups:
+    case AttributeSyntax::kFull:
+    case AttributeSyntax::kString:
       return true;
   }
   return true;

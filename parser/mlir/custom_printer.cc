@@ -6,13 +6,6 @@
 #include "parser/mlir/operation_printer.h"
 
 namespace hlokit::mlir {
-namespace {
-
-bool IsKeywordKind(AttributeKind kind) {
-  return kind == AttributeKind::kEnum || kind == AttributeKind::kComparisonType;
-}
-
-}  // namespace
 
 size_t OperationPrinter::OperandCount(const Operation& op, size_t index) const {
   const std::vector<ValueDefinition>& operands = op.definition->operands;
@@ -146,24 +139,22 @@ void OperationPrinter::IntegerList(const std::vector<int64_t>& values, bool bool
 void OperationPrinter::AttributeValue(const Operation& op, const AttributeDefinition& attribute) {
   const NodeTable& n = m_.nodes;
   const NodeId value = m_.attribute(op, attribute.name);
-  if (IsKeywordKind(attribute.kind)) {
-    out_ += n.str(StringId(static_cast<uint32_t>(n.ints(value)[0])));
-    return;
-  }
-  switch (attribute.kind) {
-    case AttributeKind::kI64:
-    case AttributeKind::kI32:
-    case AttributeKind::kDimension:
-    case AttributeKind::kPositive:
-    case AttributeKind::kPositive32:
-    case AttributeKind::kIndex32:
+  switch (SyntaxOf(attribute.kind)) {
+    case AttributeSyntax::kKeyword:
+    case AttributeSyntax::kComparisonType:
+      out_ += n.str(StringId(static_cast<uint32_t>(n.ints(value)[0])));
+      return;
+    case AttributeSyntax::kNumber64:
+    case AttributeSyntax::kNumber32:
       StrAppend(&out_, n.ints(value)[0]);
       return;
-    case AttributeKind::kDims:
-    case AttributeKind::kBools:
-      IntegerList(*n.Integers(value), attribute.kind == AttributeKind::kBools);
+    case AttributeSyntax::kIntegers:
+      IntegerList(*n.Integers(value));
       return;
-    case AttributeKind::kPrecisions: {
+    case AttributeSyntax::kBooleans:
+      IntegerList(*n.Integers(value), /*booleans=*/true);
+      return;
+    case AttributeSyntax::kPrecisions: {
       out_ += "[";
       bool first = true;
       for (NodeId item : n.children(value)) {
@@ -174,40 +165,23 @@ void OperationPrinter::AttributeValue(const Operation& op, const AttributeDefini
       out_ += "]";
       return;
     }
-    case AttributeKind::kDotAlgorithm: {
+    case AttributeSyntax::kDotAlgorithm: {
       const std::string text = ToText(n, value);
       out_ += text.substr(text.find('<'));
       return;
     }
-    case AttributeKind::kConvolution: {
+    case AttributeSyntax::kConvolution: {
       const std::string_view text = n.text(value);
       const size_t open = text.find('<');
       out_ += text.substr(open + 1, text.size() - open - 2);
       return;
     }
-    case AttributeKind::kAxes:
+    case AttributeSyntax::kAxes:
       Axes(value);
       return;
-    case AttributeKind::kAny:
-    case AttributeKind::kString:
-    case AttributeKind::kSymbol:
-    case AttributeKind::kF32:
-    case AttributeKind::kBool:
-    case AttributeKind::kUnit:
-    case AttributeKind::kArray:
-    case AttributeKind::kDictionary:
-    case AttributeKind::kElements:
-    case AttributeKind::kType:
-    case AttributeKind::kEnum:
-    case AttributeKind::kComparisonType:
-    case AttributeKind::kTranspose:
-    case AttributeKind::kAccuracy:
-    case AttributeKind::kDot:
-    case AttributeKind::kRaggedDot:
-    case AttributeKind::kGather:
-    case AttributeKind::kScatter:
-    case AttributeKind::kChannel:
-    case AttributeKind::kGroups:
+    case AttributeSyntax::kFull:
+    case AttributeSyntax::kBool:
+    case AttributeSyntax::kString:
       AppendText(n, value, &out_);
   }
 }

@@ -436,12 +436,9 @@ bool OperationPrinter::IsShortReducer(const Operation& op, std::string_view* inn
   // The short form has one location, of all of them.
   if (options_.locations && applied.location != op.location) return false;
   *inner = n.str(applied.name);
-  static constexpr std::string_view kCommutative[] = {"stablehlo.add",     "stablehlo.multiply", "stablehlo.maximum",
-                                                      "stablehlo.minimum", "stablehlo.and",      "stablehlo.or",
-                                                      "stablehlo.xor"};
-  if (std::find(std::begin(kCommutative), std::end(kCommutative), *inner) == std::end(kCommutative)) return false;
+  if (!IsCommutativeReducer(applied.kind())) return false;
   if (applied.attribute_count != 0 || applied.operand_count != 2 || applied.result_count != 1) return false;
-  if (n.str(returned.name) != "stablehlo.return" || returned.operand_count != 1 || returned.attribute_count != 0)
+  if (returned.kind() != OpKind::kStablehloReturn || returned.operand_count != 1 || returned.attribute_count != 0)
     return false;
   if (m_.operands_of(returned)[0] != m_.result(applied)) return false;
   const NodeId input = m_.type(m_.operands_of(op)[0]);

@@ -21,7 +21,7 @@ bool OperationParser::ReduceOperands(int64_t* pairs) {
 }
 
 // The region of `applies stablehlo.add`.
-bool OperationParser::MakeReducer(std::string_view op_name) {
+bool OperationParser::MakeReducer(OpKind applied) {
   NodeTable& nodes = m_.nodes;
   const NodeId input = operand_types_.size() > op().operand_types ? operand_types_[op().operand_types] : NodeId();
   if (!input.valid() || nodes.kind(input) != NodeKind::kTensorType) return ErrorAtOp("expected a tensor to reduce");
@@ -30,11 +30,11 @@ bool OperationParser::MakeReducer(std::string_view op_name) {
   OpenRegionHere();
   const Block& block = m_.blocks[regions_.back().block.value];
   const uint32_t offset = op().offset, size = op().name_size;
-  for (std::string_view name : {op_name, std::string_view("stablehlo.return")}) {
+  for (OpKind kind : {applied, OpKind::kStablehloReturn}) {
     ops_.push_back({});
     OpenOperation& inner = op();
-    inner.name = nodes.strings().Intern(name);
-    inner.definition = FindDefinition(name);
+    inner.definition = &DefinitionOf(kind);
+    inner.name = nodes.strings().Intern(inner.definition->name);
     inner.offset = offset;
     inner.name_size = size;
     inner.results = results_.size();
@@ -43,7 +43,7 @@ bool OperationParser::MakeReducer(std::string_view op_name) {
     inner.regions = region_list_.size();
     inner.operand_types = operand_types_.size();
     inner.result_types = result_types_.size();
-    if (name == op_name) {
+    if (kind == applied) {
       operands_.push_back({ValueId(block.argument_begin), offset, size});
       operands_.push_back({ValueId(block.argument_begin + 1), offset, size});
       result_types_.push_back(scalar);
@@ -61,16 +61,10 @@ bool OperationParser::MakeReducer(std::string_view op_name) {
 OperationParser::Flow OperationParser::CustomReduce() {
   if (op().state == 2) return Flow::kDone;
   if (!ReduceOperands(&op().number)) return Flow::kError;
-  std::string applies;
+  const OpDefinition* applied = nullptr;
   if (in_.TryConsumeWord("applies")) {
-    applies = in_.Word();
-    const OpDefinition* const inner = FindDefinition(applies);
-    static constexpr std::string_view kCommutative[] = {"stablehlo.add",     "stablehlo.multiply", "stablehlo.maximum",
-                                                        "stablehlo.minimum", "stablehlo.and",      "stablehlo.or",
-                                                        "stablehlo.xor"};
-    bool found = false;
-    for (std::string_view name : kCommutative) found = found || name == applies;
-    if (inner == nullptr || !found) {
+    applied = FindDefinition(in_.Word());
+    if (applied == nullptr || !IsCommutativeReducer(applied->kind)) {
       in_.ErrorHere(
           "expected the inner-op to be a commutative binary-op from the stablehlo dialect, with zero region, producing "
           "single result");
@@ -86,7 +80,7 @@ OperationParser::Flow OperationParser::CustomReduce() {
   if (!AddAttribute("dimensions", m_.nodes.DenseArray(dimensions, 64), true)) return Flow::kError;
   if (in_.Peek() == '{' && !ParseAttributeDictionary()) return Flow::kError;
   if (!in_.Expect(':', "and a function type") || !ParseFunctionType()) return Flow::kError;
-  if (!applies.empty()) return MakeReducer(applies) ? Flow::kDone : Flow::kError;
+  if (applied != nullptr) return MakeReducer(applied->kind) ? Flow::kDone : Flow::kError;
   if (!in_.TryConsumeWord("reducer")) {
     in_.ErrorHere("expected 'reducer'");
     return Flow::kError;

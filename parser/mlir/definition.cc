@@ -11,11 +11,12 @@ namespace hlokit::mlir {
 namespace {
 
 struct Row {
+  OpKind kind;
   std::string_view name, operands, attributes, regions, results, format;
 };
 constexpr Row kRows[] = {
-#define OP(name, operands, attributes, regions, results, format, converter, opcode) \
-  {name, operands, attributes, regions, results, format},
+#define OP(kind, name, operands, attributes, regions, results, format, converter, opcode) \
+  {OpKind::kind, name, operands, attributes, regions, results, format},
 #include "parser/mlir/operations.def"
 };
 
@@ -23,7 +24,11 @@ struct Named {
   std::string_view text, description;
 };
 constexpr Named kAttributeKinds[] = {
-#define ATTRIBUTE_KIND(name, text, description) {text, description},
+#define ATTRIBUTE_KIND(name, text, syntax, description) {text, description},
+#include "parser/mlir/attribute_kinds.def"
+};
+constexpr AttributeSyntax kAttributeSyntaxes[] = {
+#define ATTRIBUTE_KIND(name, text, syntax, description) AttributeSyntax::syntax,
 #include "parser/mlir/attribute_kinds.def"
 };
 constexpr Named kTypeConstraints[] = {
@@ -174,9 +179,9 @@ std::vector<OpDefinition> ReadTable() {
   table.reserve(std::size(kRows));
   for (const Row& row : kRows) {
     OpDefinition op;
+    op.kind = row.kind;
     op.name = row.name;
     op.dialect = row.name.substr(0, row.name.find('.'));
-    op.row = table.size();
     op.operands = ReadValues(row.operands);
     op.attributes = ReadAttributes(row.attributes);
     op.results = ReadValues(row.results);
@@ -214,7 +219,7 @@ const OpDefinition* FindDefinition(std::string_view name) {
     auto* index = new InternIndex();
     for (const OpDefinition& op : AllDefinitions()) {
       index->FindOrInsert(
-          HashBytes(op.name), [&](uint32_t) { return false; }, [&] { return static_cast<uint32_t>(op.row); });
+          HashBytes(op.name), [&](uint32_t) { return false; }, [&] { return static_cast<uint32_t>(op.kind); });
     }
     return index;
   }();
@@ -223,11 +228,21 @@ const OpDefinition* FindDefinition(std::string_view name) {
   return row < table.size() ? &table[row] : nullptr;
 }
 
+const OpDefinition& DefinitionOf(OpKind kind) { return AllDefinitions()[static_cast<size_t>(kind)]; }
+
+bool IsCommutativeReducer(OpKind kind) {
+  static constexpr OpKind kReducers[] = {
+      OpKind::kStablehloAdd, OpKind::kStablehloMultiply, OpKind::kStablehloMaximum, OpKind::kStablehloMinimum,
+      OpKind::kStablehloAnd, OpKind::kStablehloOr,       OpKind::kStablehloXor};
+  return std::find(std::begin(kReducers), std::end(kReducers), kind) != std::end(kReducers);
+}
+
 bool IsKnownDialect(std::string_view dialect) { return dialect == "stablehlo" || dialect == "chlo"; }
 
 std::string_view Describe(TypeConstraint constraint) {
   return kTypeConstraints[static_cast<size_t>(constraint)].description;
 }
+AttributeSyntax SyntaxOf(AttributeKind kind) { return kAttributeSyntaxes[static_cast<size_t>(kind)]; }
 std::string_view Describe(AttributeKind kind) { return kAttributeKinds[static_cast<size_t>(kind)].description; }
 
 }  // namespace hlokit::mlir

@@ -10,10 +10,36 @@
 
 namespace hlokit::mlir {
 
+// The operations of the table, by which they are compared. A name is looked up once, when it is read.
+enum class OpKind : uint16_t {
+#define OP(kind, name, operands, attributes, regions, results, format, converter, opcode) kind,
+#include "parser/mlir/operations.def"
+  kUnregistered,  // not in the table
+};
+inline constexpr size_t kOpKindCount = static_cast<size_t>(OpKind::kUnregistered);
+
 enum class AttributeKind : uint8_t {
-#define ATTRIBUTE_KIND(name, text, description) name,
+#define ATTRIBUTE_KIND(name, text, syntax, description) name,
 #include "parser/mlir/attribute_kinds.def"
 };
+
+// How custom forms write the value of an attribute.
+enum class AttributeSyntax : uint8_t {
+  kFull,            // as the generic form
+  kNumber64,        // 3, of i64
+  kNumber32,        // 3, of i32
+  kBool,            // true
+  kIntegers,        // [1, 2]
+  kBooleans,        // [true, false]
+  kString,          // "x"
+  kKeyword,         // HIGHEST: a value of the enumeration that the attribute is named after
+  kComparisonType,  // FLOAT
+  kPrecisions,      // [DEFAULT, HIGH]
+  kDotAlgorithm,    // <lhs_precision_type = tf32, ...>
+  kConvolution,     // [b, 0, f]x[0, i, o]->[b, 0, f]
+  kAxes,            // <@mesh, [{"x"}]>
+};
+AttributeSyntax SyntaxOf(AttributeKind kind);
 
 enum class TypeConstraint : uint8_t {
 #define TYPE_CONSTRAINT(name, text, description) name,
@@ -75,9 +101,9 @@ struct Directive {
 };
 
 struct OpDefinition {
+  OpKind kind;
   std::string_view name;
   std::string_view dialect;
-  size_t row;
   std::vector<ValueDefinition> operands;
   std::vector<AttributeDefinition> attributes;
   std::vector<std::string_view> regions;
@@ -94,10 +120,14 @@ struct OpDefinition {
 
 // Returns the definition of `stablehlo.add`, or null.
 const OpDefinition* FindDefinition(std::string_view name);
+// The definition of a kind that is in the table.
+const OpDefinition& DefinitionOf(OpKind kind);
 // All of them, in the order of the rows.
 const std::vector<OpDefinition>& AllDefinitions();
 // Returns true for the dialects whose operations are all in the table.
 bool IsKnownDialect(std::string_view dialect);
+// Returns true for the operations that a reduction without a region may apply.
+bool IsCommutativeReducer(OpKind kind);
 // Returns true for the values of #stablehlo<precision ...>.
 inline bool IsPrecision(std::string_view word) { return word == "DEFAULT" || word == "HIGH" || word == "HIGHEST"; }
 

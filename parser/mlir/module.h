@@ -52,6 +52,8 @@ struct Operation {
   NodeId location;      // invalid: none in the text
   uint32_t offset = 0;  // of the name in the source
   uint32_t name_size = 0;
+
+  OpKind kind() const { return definition == nullptr ? OpKind::kUnregistered : definition->kind; }
 };
 
 struct Block {
@@ -88,6 +90,7 @@ class Module {
 
   const Operation& op(OperationId id) const { return operations[id.value]; }
   std::string_view name(OperationId id) const { return nodes.str(operations[id.value].name); }
+  OpKind kind(OperationId id) const { return operations[id.value].kind(); }
   absl::Span<const ValueId> operands_of(const Operation& op) const {
     return {operands.data() + op.operand_begin, op.operand_count};
   }

@@ -11,11 +11,15 @@ namespace hlokit::mlir {
 namespace {
 
 // Names of operations without their dialect, as the custom form has them.
-constexpr std::string_view kShortNames[][2] = {{"return", "func.return"},
-                                               {"call", "func.call"},
-                                               {"module", "builtin.module"},
-                                               {"call_indirect", "func.call_indirect"},
-                                               {"constant", "func.constant"}};
+struct ShortName {
+  std::string_view text;
+  OpKind kind;
+};
+constexpr ShortName kShortNames[] = {{"return", OpKind::kFuncReturn},
+                                     {"call", OpKind::kFuncCall},
+                                     {"module", OpKind::kBuiltinModule},
+                                     {"call_indirect", OpKind::kFuncCallIndirect},
+                                     {"constant", OpKind::kFuncConstant}};
 
 // A hint for a name that no operation has; "" if none is near.
 std::string NearestOperation(std::string_view name) {
@@ -26,7 +30,7 @@ std::string NearestOperation(std::string_view name) {
   const std::string_view prefix = known ? name.substr(0, dot + 1) : std::string_view();
   std::vector<std::string_view> names;
   if (!known) {
-    for (const auto& [short_name, full_name] : kShortNames) names.push_back(short_name);
+    for (const ShortName& row : kShortNames) names.push_back(row.text);
   }
   for (const OpDefinition& definition : AllDefinitions()) {
     if (!known || definition.dialect == dialect) names.push_back(definition.name.substr(prefix.size()));
@@ -89,14 +93,14 @@ OperationParser::Flow OperationParser::StartOperation() {
     }
     name = word;
     if (word.find('.') == std::string_view::npos) {
-      for (const auto& [short_name, full_name] : kShortNames) {
-        if (word == short_name) name = full_name;
+      for (const ShortName& row : kShortNames) {
+        if (word == row.text) name = DefinitionOf(row.kind).name;
       }
     }
   }
   current.definition = FindDefinition(name);
   if (current.definition != nullptr) {
-    StringId& id = names_by_row_[current.definition->row];
+    StringId& id = names_by_kind_[static_cast<size_t>(current.definition->kind)];
     if (!id.valid()) id = m_.nodes.strings().Intern(name);
     current.name = id;
   } else {
@@ -120,7 +124,8 @@ OperationParser::Flow OperationParser::StartOperation() {
   if (!current.generic) {
     // A custom form of its own, or the generic one without quotes.
     in_.Skip();
-    const bool generic = current.definition->format.empty() || (name == "stablehlo.constant" && in_.Peek() == '(');
+    const bool generic = current.definition->format.empty() ||
+                         (current.definition->kind == OpKind::kStablehloConstant && in_.Peek() == '(');
     if (generic && in_.Peek() != '(') {
       in_.Error(DiagnosticKind::kUnexpectedToken, {current.offset, current.name_size},
                 StrCat("op '", name, "' has no custom form"), "write its generic form, in quotes");

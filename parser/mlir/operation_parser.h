@@ -26,7 +26,7 @@ class OperationParser {
         nodes_(&in_, &module->nodes, {options.max_nesting, options.max_literal_bytes, /*have_flags=*/true}),
         options_(options),
         tree_budget_(int64_t{kMaxTreeSize} + kTreeSizeOfByte * static_cast<int64_t>(text.size())),
-        names_by_row_(AllDefinitions().size()) {}
+        names_by_kind_(kOpKindCount) {}
 
   // Parses the whole text. Returns false after errors.
   bool Run();
@@ -193,7 +193,7 @@ class OperationParser {
   bool FuncSignature();
   Flow CustomReduce();
   bool ReduceOperands(int64_t* pairs);
-  bool MakeReducer(std::string_view op_name);
+  bool MakeReducer(OpKind applied);
   Flow CustomWhile();
   Flow CustomScan();
   Flow CustomFor();
@@ -260,7 +260,7 @@ class OperationParser {
   std::vector<PendingArgument> arguments_;
   bool has_arguments_ = false;  // the pending region has a block even if empty
   TextCache<KnownTail, 1 << 12> known_tails_;
-  std::vector<StringId> names_by_row_;   // of operations, by OpDefinition::row
+  std::vector<StringId> names_by_kind_;  // of operations, by OpDefinition::row
   std::vector<Definition> numbered_;     // of names that are numbers, as most are
   std::vector<Definition> definitions_;  // of others, by StringId
   std::vector<NameKey> shadowed_;        // names in scope, the innermost last

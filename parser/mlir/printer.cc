@@ -14,7 +14,7 @@ std::string PrintMlir(const Module& module, const MlirPrintOptions& options) {
 void OperationPrinter::Run() {
   const BlockId block = m_.block(m_.top);
   const OperationId first = block.valid() ? m_.blocks[block.value].first : OperationId();
-  const bool wrapped = first.valid() && !m_.op(first).next.valid() && m_.name(first) == "builtin.module";
+  const bool wrapped = first.valid() && !m_.op(first).next.valid() && m_.kind(first) == OpKind::kBuiltinModule;
   if (!wrapped) {
     out_ += options_.generic ? "\"builtin.module\"() ({\n" : "module {\n";
     indent_ = 2;
@@ -97,7 +97,7 @@ void OperationPrinter::StartOperation(OperationId id) {
   frames_.push_back(frame);
   const std::string_view name = m_.nodes.str(op.name);
   if (frame.generic) {
-    const bool bare = !options_.generic && name == "stablehlo.constant";
+    const bool bare = !options_.generic && op.kind() == OpKind::kStablehloConstant;
     if (bare) {
       out_ += name;
     } else {
@@ -105,12 +105,13 @@ void OperationPrinter::StartOperation(OperationId id) {
     }
     GenericHead(op);
   } else {
-    const bool short_name = name == "func.return" || name == "builtin.module" || name == "func.call";
+    const OpKind kind = op.kind();
+    const bool short_name = kind == OpKind::kFuncReturn || kind == OpKind::kBuiltinModule || kind == OpKind::kFuncCall;
     // In functions `func.` is left out; in regions of other dialects it is not.
-    bool default_dialect = name == "builtin.module";
+    bool default_dialect = kind == OpKind::kBuiltinModule;
     if (short_name && !default_dialect) {
       const OperationId parent = m_.regions[m_.blocks[op.block.value].region.value].parent;
-      default_dialect = parent.valid() && m_.name(parent) == "func.func";
+      default_dialect = parent.valid() && m_.kind(parent) == OpKind::kFuncFunc;
     }
     out_ += default_dialect ? name.substr(name.find('.') + 1) : name;
   }

@@ -138,7 +138,8 @@ void OperationParser::GiveUp() {
 
 void OperationParser::LeaveFunction() {
   size_t keep = regions_.size();
-  while (keep > 1 && m_.nodes.str(ops_[keep - 2].name) != "builtin.module") --keep;
+  const OpDefinition* const module = &DefinitionOf(OpKind::kBuiltinModule);
+  while (keep > 1 && ops_[keep - 2].definition != module) --keep;
   DropOperations(keep);
 }
 

@@ -9,13 +9,12 @@ namespace {
 
 // The suggested names of results; empty: numbers.
 std::vector<std::string> SuggestedNames(const Module& m, const Operation& op) {
-  const std::string_view name = m.nodes.str(op.name);
-  if (name == "stablehlo.constant" && op.result_count == 1) {
+  if (op.kind() == OpKind::kStablehloConstant && op.result_count == 1) {
     const NodeId type = m.type(m.result(op));
     if (m.nodes.kind(type) != NodeKind::kTensorType) return {"cst"};
     return {m.nodes.kind(m.nodes.child(type, 0)) == NodeKind::kIntegerType ? "c" : "cst"};
   }
-  if (name == "arith.constant" && op.result_count == 1) {
+  if (op.kind() == OpKind::kArithConstant && op.result_count == 1) {
     const NodeId value = m.attribute(op, "value");
     const NodeId type = m.type(m.result(op));
     const std::optional<int64_t> number = m.nodes.IntegerValue(value);
@@ -67,7 +66,7 @@ ValueNames::ValueNames(const Module& module) : m_(module) {
       return name;
     };
     const OperationId parent = m_.regions[scope.region.value].parent;
-    const bool is_while = parent.valid() && m_.name(parent) == "stablehlo.while";
+    const bool is_while = parent.valid() && m_.kind(parent) == OpKind::kStablehloWhile;
     uint32_t block_number = 0;
     for (BlockId block = m_.block(scope.region); block.valid(); block = m_.blocks[block.value].next) {
       block_numbers_[block.value] = block_number++;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/graph/complete_attributes.h"
+#include "ir/ops/opcode_table.h"
 #include "parser/proto/annotation_proto.h"
 #include "parser/proto/literal_proto.h"
 #include "parser/proto/sharding_proto.h"
@@ -44,28 +45,46 @@ absl::Status InstructionWriter::WriteConstant(LiteralId literal, Shape shape, xl
   return hlokit::WriteLiteral(module_.context(), literal, shape, &shapes_, out);
 }
 
+static void WriteGroupCounts(xla::HloInstructionProto* out) {
+  out->set_feature_group_count(1);
+  out->set_batch_group_count(1);
+}
+
+static void WriteComparison(Instruction i, xla::HloInstructionProto* out) {
+  if (i.operand_count() == 0 || !i.operand(0).shape().IsArray()) return;
+  const ComparisonType type = DefaultComparison(i.operand(0).shape().element_type());
+  out->set_comparison_type(std::string(EnumTexts(EnumType::kComparisonType)[static_cast<size_t>(type)]));
+  out->set_comparison_order(type == ComparisonType::kFloat ? "PARTIAL" : "TOTAL");
+}
+
 // Writes the fields that XLA writes although the module has no attribute for them.
 void InstructionWriter::WriteDefaults(Instruction i, xla::HloInstructionProto* out) {
   out->mutable_metadata();
   out->mutable_frontend_attributes();
   out->mutable_statistics_viz();
+  using Write = void (*)(Instruction, xla::HloInstructionProto*);
+  static constexpr OpcodeRow<Write> kRows[] = {
+      {Opcode::kConvolution,
+       [](Instruction /*i*/, xla::HloInstructionProto* out) {
+         WriteGroupCounts(out);
+         out->mutable_sparsity_config();
+         out->mutable_window();
+       }},
+      {Opcode::kCustomCall,
+       [](Instruction /*i*/, xla::HloInstructionProto* out) {
+         WriteGroupCounts(out);
+         out->set_custom_call_api_version(xla::API_VERSION_ORIGINAL);
+       }},
+      {Opcode::kReduceWindow, [](Instruction /*i*/, xla::HloInstructionProto* out) { out->mutable_window(); }},
+      {Opcode::kSelectAndScatter, [](Instruction /*i*/, xla::HloInstructionProto* out) { out->mutable_window(); }},
+      {Opcode::kTriangularSolve,
+       [](Instruction /*i*/, xla::HloInstructionProto* out) { out->mutable_triangular_solve_options(); }},
+      {Opcode::kCholesky, [](Instruction /*i*/, xla::HloInstructionProto* out) { out->mutable_cholesky_options(); }},
+      {Opcode::kCompare, &WriteComparison},
+  };
+  static constexpr auto kWrites = MakeOpcodeHandlers<Write>(kRows);
   const Opcode opcode = i.opcode();
-  if (opcode == Opcode::kConvolution || opcode == Opcode::kCustomCall) {
-    out->set_feature_group_count(1);
-    out->set_batch_group_count(1);
-  }
-  if (opcode == Opcode::kConvolution) out->mutable_sparsity_config();
-  if (opcode == Opcode::kConvolution || opcode == Opcode::kReduceWindow || opcode == Opcode::kSelectAndScatter) {
-    out->mutable_window();
-  }
-  if (opcode == Opcode::kCustomCall) out->set_custom_call_api_version(xla::API_VERSION_ORIGINAL);
-  if (opcode == Opcode::kTriangularSolve) out->mutable_triangular_solve_options();
-  if (opcode == Opcode::kCholesky) out->mutable_cholesky_options();
-  if (opcode == Opcode::kCompare && i.operand_count() > 0 && i.operand(0).shape().IsArray()) {
-    const ComparisonType type = DefaultComparison(i.operand(0).shape().element_type());
-    out->set_comparison_type(std::string(EnumTexts(EnumType::kComparisonType)[static_cast<size_t>(type)]));
-    out->set_comparison_order(type == ComparisonType::kFloat ? "PARTIAL" : "TOTAL");
-  }
+  if (const Write write = kWrites[static_cast<size_t>(opcode)]; write != nullptr) write(i, out);
   const bool multiplies = HasTrait(opcode, kContracts);
   if (multiplies && !i.has(Attr::kOperandPrecision)) {
     for (int k = 0; k < 2; ++k) out->mutable_precision_config()->add_operand_precision(xla::PrecisionConfig::DEFAULT);

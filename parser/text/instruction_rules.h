@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,7 +76,21 @@ class InstructionRules {
   bool FinishComputation(ComputationId id, InstructionId root);
 
  private:
+  // Of single opcodes. A value is the result of NormalizeAttributes: nothing more is to be done.
+  std::optional<bool> CheckBroadcast(InstructionDraft& draft, Operands operands, AttrTail* attrs);
+  std::optional<bool> CheckCustomCall(InstructionDraft& draft, Operands operands, AttrTail* attrs);
+  std::optional<bool> CheckConditional(InstructionDraft& draft, Operands operands, AttrTail* attrs);
+  std::optional<bool> SetOutfeedShape(InstructionDraft& draft, Operands operands, AttrTail* attrs);
+  // As in XLA, a get-tuple-element has the original value of the tuple's operand.
+  std::optional<bool> TakeOriginOfElement(InstructionDraft& draft, Operands operands, AttrTail* attrs);
   bool NormalizeShape(InstructionDraft& draft, Opcode opcode, Operands operands);
+  // `operand`: the shape of the first operand; invalid if there is none.
+  bool SetSendShape(InstructionDraft& draft, Shape operand);
+  bool SetSendDoneShape(InstructionDraft& draft, Shape operand);
+  bool SetReceivedShape(InstructionDraft& draft, Shape operand);
+  bool SetRecvDoneShape(InstructionDraft& draft, Shape operand);
+  bool CheckDynamicReshape(InstructionDraft& draft, Shape operand);
+  bool SetConstantLayout(InstructionDraft& draft, Shape operand);
   Context& context() { return module_->context(); }
   bool Error(DiagnosticKind kind, SourceRange range, std::string message) {
     sink_->Error(kind, range, std::move(message), "");

@@ -7,6 +7,7 @@
 
 #include "ir/core/saturating.h"
 #include "ir/graph/attribute_views.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/cost_rules.h"
 
 namespace hlokit {
@@ -175,7 +176,7 @@ void CostCounter::CountFusion(Instruction i) {
   if (!body.valid() || !body.root().valid()) return;
   if (i.enum_attr(Attr::kFusionKind, FusionKind::kLoop) == FusionKind::kCustom) {
     for (Instruction inner : body.instructions()) {
-      if (inner.opcode() != Opcode::kGather && inner.opcode() != Opcode::kScatter) continue;
+      if (!OpcodeSet{Opcode::kGather, Opcode::kScatter}.Contains(inner.opcode())) continue;
       const Cost cost = result_.Of(inner);
       CountPlain(i);
       Flops(cost.flops);
@@ -413,7 +414,7 @@ int64_t CostCounter::ReadOf(Instruction source) const {
         }
       }
     } else {
-      if (user.opcode() == Opcode::kBroadcast || user.opcode() == Opcode::kReshape) {
+      if (OpcodeSet{Opcode::kBroadcast, Opcode::kReshape}.Contains(user.opcode())) {
         bytes = SaturatingAdd(bytes, whole);
       } else {
         read_once();

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "ir/core/saturating.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/dataflow_analysis.h"
 
@@ -26,7 +27,7 @@ struct Reuse {
 Reuse ReuseOf(Instruction i) {
   const Opcode opcode = i.opcode();
   if (HasTrait(opcode, kElementwise)) return {0, i.operand_count()};
-  if (opcode == Opcode::kDynamicUpdateSlice || opcode == Opcode::kWhile) return {0, 1};
+  if (OpcodeSet{Opcode::kDynamicUpdateSlice, Opcode::kWhile}.Contains(opcode)) return {0, 1};
   if (opcode == Opcode::kScatter) return {0, (i.operand_count() - 1) / 2};
   if (opcode == Opcode::kFusion) {
     // A fusion that updates in place.

@@ -5,6 +5,7 @@
 
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 
 namespace hlokit {
 namespace {
@@ -96,6 +97,23 @@ absl::StatusOr<bool> PropagateAnnotations::Run(Module& module) {
   }
   Count("instructions named", filled);
   return filled != 0;
+}
+
+HLOKIT_PASS(PropagateAnnotations) {
+  return {.name = "propagate-annotations",
+          .category = "annotations",
+          .summary = "copy metadata from neighbors to instructions without any",
+          .doc =
+              "An instruction without metadata gets the op_name and source location of its nearest user with "
+              "metadata, or else of an operand, at any distance; in computations without metadata, of the "
+              "caller. Existing metadata does not change.",
+          .example = R"(ENTRY e {
+  x = f32[4] parameter(0)
+  y = f32[4] negate(x)
+  ROOT z = f32[4] abs(y), metadata={op_name="model/abs"}
+})",
+          .preserves = "the program: only metadata changes.",
+          .create = MakePass<PropagateAnnotations>};
 }
 
 }  // namespace hlokit

@@ -14,6 +14,7 @@
 #include "passes/collective/collective_key.h"
 #include "passes/collective/collective_rules.h"
 #include "passes/collective/collectives.h"
+#include "passes/core/pass_row.h"
 #include "passes/rewrite/dead_operands.h"
 
 namespace hlokit {
@@ -137,6 +138,59 @@ absl::StatusOr<int64_t> MergeAllGathers(Module& module) {
     }
   }
   return merged;
+}
+
+namespace {
+
+class AllGatherCse : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> count = MergeAllGathers(module);
+    if (!count.ok()) return count.status();
+    if (*count > 0) Count("all-gathers merged", *count);
+    return *count > 0;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(AllGatherCse) {
+  return {.name = "all-gather-cse",
+          .category = "collective",
+          .summary = "merge all-gathers of equal values",
+          .doc =
+              "All-gathers with the same groups become one if their operands are equal behind optimization "
+              "barriers, tuples and conversions. XLA merges those of parameters, with equal channels; here "
+              "the values may be any, and the channels may differ.",
+          .example = R"(HloModule weights, replica_count=2
+
+ENTRY main {
+  w = f32[4] parameter(0)
+  forward = f32[8] all-gather(w), channel_id=1, replica_groups={{0,1}}, dimensions={0}
+  again = f32[4] opt-barrier(w)
+  backward = f32[8] all-gather(again), channel_id=2, replica_groups={{0,1}}, dimensions={0}
+  ROOT sum = f32[8] add(forward, backward)
+})",
+          .preconditions = kNoSchedule,
+          .create = MakePass<AllGatherCse>};
+}
+
+HLOKIT_PASS(AllGatherBroadcastReorder) {
+  return {.name = "all-gather-broadcast-reorder",
+          .category = "collective",
+          .summary = "gather before broadcasting",
+          .doc =
+              "An all-gather of a broadcast becomes a broadcast of an all-gather, which sends less. As in XLA, "
+              "except that a repeated gathered dimension suffices.",
+          .example = R"(HloModule rows, replica_count=2
+
+ENTRY main {
+  x = f32[4] parameter(0)
+  rows = f32[3,4] broadcast(x), dimensions={1}
+  ROOT all = f32[3,8] all-gather(rows), replica_groups={{0,1}}, dimensions={1}
+})",
+          .preconditions = kNoSchedule,
+          .create = MakePass<CollectiveRules<AddAllGatherBroadcastReorderRules>>};
 }
 
 }  // namespace hlokit

@@ -8,11 +8,13 @@
 #include "ir/builder/builder.h"
 #include "ir/graph/attribute_views.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/sharding/replica_groups.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
 #include "passes/collective/collective_key.h"
 #include "passes/collective/collectives.h"
+#include "passes/core/pass_row.h"
 #include "passes/rewrite/pattern_rewriter.h"
 
 namespace hlokit {
@@ -117,7 +119,7 @@ absl::StatusOr<int64_t> ReassociateCollectives(Module& module, Opcode opcode, bo
         continue;
       if (ReducerOpcode(a.computation_attr(Attr::kToApply)) != i.opcode()) continue;
       const ElementType type = i.shape().element_type();
-      const bool order_matters = i.opcode() == Opcode::kAdd || i.opcode() == Opcode::kMultiply;
+      const bool order_matters = OpcodeSet{Opcode::kAdd, Opcode::kMultiply}.Contains(i.opcode());
       if (order_matters && !reassociate && !IsInteger(type) && type != ElementType::kPred) continue;
       const Shape whole = a.operand(0).shape();
       if (a.shape() != i.shape() || b.shape() != i.shape() || b.operand(0).shape() != whole) continue;
@@ -149,6 +151,128 @@ absl::StatusOr<int64_t> ReassociateAllReduces(Module& module, bool reassociate) 
 
 absl::StatusOr<int64_t> ReassociateReduceScatters(Module& module, bool reassociate) {
   return ReassociateCollectives(module, Opcode::kReduceScatter, reassociate);
+}
+
+namespace {
+
+class AllReduceFolder : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> count = FoldAllReduces(module);
+    if (!count.ok()) return count.status();
+    if (*count > 0) Count("collectives changed", *count);
+    return *count > 0;
+  }
+};
+
+class ReassociateScatters : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> count = ReassociateReduceScatters(module, options().Bool("reassociate-floats"));
+    if (!count.ok()) return count.status();
+    if (*count > 0) Count("reduce-scatters removed", *count);
+    return *count > 0;
+  }
+};
+
+class Reassociate : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> count = ReassociateAllReduces(module, options().Bool("reassociate-floats"));
+    if (!count.ok()) return count.status();
+    if (*count > 0) Count("all-reduces removed", *count);
+    return *count > 0;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(ReduceScatterReassociate) {
+  return {.name = "reduce-scatter-reassociate",
+          .category = "collective",
+          .summary = "reassociate operations on the results of reduce-scatters",
+          .doc =
+              "The sum of two reduce-scatters with addition becomes the reduce-scatter of the sum, and "
+              "likewise for the other reductions. XLA reassociates floats too, here on request.",
+          .example = R"(HloModule total, replica_count=2
+
+sum {
+  a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  ROOT c = s32[] add(a, b)
+}
+
+ENTRY main {
+  x = s32[8] parameter(0)
+  y = s32[8] parameter(1)
+  rx = s32[4] reduce-scatter(x), replica_groups={{0,1}}, dimensions={0}, to_apply=sum
+  ry = s32[4] reduce-scatter(y), replica_groups={{0,1}}, dimensions={0}, to_apply=sum
+  ROOT s = s32[4] add(rx, ry)
+})",
+          .options = {{.name = "reassociate-floats",
+                       .type = OptionInfo::Type::kBool,
+                       .default_text = "false",
+                       .doc = "sums and products of floats too, which changes the order of operations"}},
+          .preconditions = kNoSchedule,
+          .tolerance = 1e-5,
+          .create = MakePass<ReassociateScatters>};
+}
+
+HLOKIT_PASS(AllReduceFolder) {
+  return {
+      .name = "all-reduce-folder",
+      .category = "collective",
+      .summary = "merge an all-reduce of an all-reduce into one",
+      .doc = "Two consecutive all-reduces become one over the combined groups, if each of these has every device once.",
+      .example = R"(HloModule axes
+
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+
+ENTRY main {
+  x = f32[128]{0} parameter(0)
+  rows = f32[128]{0} all-reduce(x), replica_groups={{0,1},{2,3}}, to_apply=sum
+  ROOT all = f32[128]{0} all-reduce(rows), replica_groups={{0,2},{1,3}}, to_apply=sum
+}
+)",
+      .preconditions = kNoSchedule,
+      .tolerance = 1e-5,
+      .create = MakePass<AllReduceFolder>};
+}
+
+HLOKIT_PASS(AllReduceReassociate) {
+  return {.name = "all-reduce-reassociate",
+          .category = "collective",
+          .summary = "reassociate operations on the results of all-reduces",
+          .doc =
+              "The sum of two all-reduces with addition becomes the all-reduce of the sum, and likewise for "
+              "the other reductions.",
+          .example = R"(HloModule total
+
+sum {
+  a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  ROOT c = s32[] add(a, b)
+}
+
+ENTRY main {
+  x = s32[128]{0} parameter(0)
+  y = s32[128]{0} parameter(1)
+  rx = s32[128]{0} all-reduce(x), replica_groups={{0,1}}, to_apply=sum
+  ry = s32[128]{0} all-reduce(y), replica_groups={{0,1}}, to_apply=sum
+  ROOT s = s32[128]{0} add(rx, ry)
+}
+)",
+          .options = {{.name = "reassociate-floats",
+                       .type = OptionInfo::Type::kBool,
+                       .default_text = "false",
+                       .doc = "sums and products of floats too, which changes the order of operations"}},
+          .preconditions = kNoSchedule,
+          .tolerance = 1e-5,
+          .create = MakePass<Reassociate>};
 }
 
 }  // namespace hlokit

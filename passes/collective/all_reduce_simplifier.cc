@@ -5,11 +5,13 @@
 
 #include "ir/builder/builder.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
 #include "passes/collective/collective_key.h"
 #include "passes/collective/collectives.h"
 #include "passes/collective/device_values.h"
+#include "passes/core/pass_row.h"
 
 namespace hlokit {
 namespace {
@@ -33,7 +35,7 @@ std::optional<int64_t> FactorOfSum(ElementType type, int64_t count) {
 std::optional<Replacement> ReplacementOf(Instruction i, UniformValues& uniform) {
   const Opcode opcode = i.opcode();
   const bool reduces = opcode == Opcode::kAllReduce;
-  if (!reduces && opcode != Opcode::kAllGather && opcode != Opcode::kReduceScatter) return std::nullopt;
+  if (!reduces && !OpcodeSet{Opcode::kAllGather, Opcode::kReduceScatter}.Contains(opcode)) return std::nullopt;
   if (i.operand_count() != 1 || !i.shape().IsArray() || i.shape() != i.operand(0).shape() || !CollectiveKey(i)) {
     return std::nullopt;
   }
@@ -90,6 +92,50 @@ absl::StatusOr<AllReduceSimplifierCounts> SimplifyAllReduces(Module& module) {
     }
   }
   return counts;
+}
+
+namespace {
+
+class AllReduceSimplifier : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<AllReduceSimplifierCounts> counts = SimplifyAllReduces(module);
+    if (!counts.ok()) return counts.status();
+    if (counts->alone > 0) Count("collectives of one device removed", counts->alone);
+    if (counts->uniform > 0) Count("all-reduces of equal values removed", counts->uniform);
+    return counts->alone + counts->uniform > 0;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(AllReduceSimplifier) {
+  return {.name = "all-reduce-simplifier",
+          .category = "collective",
+          .summary = "remove all-reduces whose result a device knows without the others",
+          .doc =
+              "In groups of one device all-reduces, all-gathers and reduce-scatters are removed. An all-reduce "
+              "of values that are equal in each group becomes the operand, or for sums its product with the "
+              "size of the group. XLA requires equal values on all replicas, and multiplies narrow floats "
+              "too, which rounds differently.",
+          .example = R"(HloModule equal, replica_count=2
+
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+
+ENTRY main {
+  x = f32[8] parameter(0)
+  total = f32[8] all-reduce(x), replica_groups={{0,1}}, to_apply=sum
+  scaled = f32[8] negate(total)
+  twice = f32[8] all-reduce(scaled), replica_groups={{0,1}}, to_apply=sum
+  ROOT alone = f32[8] all-reduce(twice), replica_groups={{0},{1}}, to_apply=sum
+})",
+          .preconditions = kNoSchedule,
+          .tolerance = 1e-5,
+          .create = MakePass<AllReduceSimplifier>};
 }
 
 }  // namespace hlokit

@@ -8,6 +8,7 @@
 #include "passes/analysis/call_graph.h"
 #include "passes/collective/async_pair.h"
 #include "passes/collective/collectives.h"
+#include "passes/core/pass_row.h"
 
 namespace hlokit {
 namespace {
@@ -126,6 +127,51 @@ absl::StatusOr<int64_t> MakeCollectivesAsync(Module& module, bool reduce_scatter
     }
   }
   return made;
+}
+
+namespace {
+
+class AsyncCollectiveCreator : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> count = MakeCollectivesAsync(module, options().Bool("reduce-scatters"));
+    if (!count.ok()) return count.status();
+    if (*count > 0) Count("collectives changed", *count);
+    return *count > 0;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(AsyncCollectiveCreator) {
+  return {
+      .name = "async-collective-creator",
+      .category = "collective",
+      .summary = "split collectives into start and done",
+      .doc =
+          "all-reduce, all-gather and collective-permute become their own start and done opcodes, the others an "
+          "async-start of a computation and an async-done. `schedule` overlaps other work with them.",
+      .example = R"(HloModule axes
+
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+
+ENTRY main {
+  x = f32[128]{0} parameter(0)
+  rows = f32[128]{0} all-reduce(x), replica_groups={{0,1},{2,3}}, to_apply=sum
+  ROOT all = f32[128]{0} all-reduce(rows), replica_groups={{0,2},{1,3}}, to_apply=sum
+}
+)",
+      .options = {{.name = "reduce-scatters",
+                   .type = OptionInfo::Type::kBool,
+                   .default_text = "true",
+                   .doc =
+                       "reduce-scatters too; those of a TPU run on its core, which adds, so that `tpu` leaves them"}},
+      .preconditions = kNoSchedule,
+      .create = MakePass<AsyncCollectiveCreator>};
 }
 
 }  // namespace hlokit

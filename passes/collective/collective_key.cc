@@ -2,15 +2,13 @@
 #include "passes/collective/collective_key.h"
 
 #include "ir/core/str_cat.h"
+#include "passes/rewrite/reducer.h"
 
 namespace hlokit {
 
 std::optional<Opcode> ReducerOpcode(Computation reducer) {
-  if (!reducer.valid() || reducer.parameter_count() != 2 || reducer.instruction_count() != 3) return std::nullopt;
-  const Instruction root = reducer.root();
-  if (root.operand_count() != 2 || !HasTrait(root.opcode(), kCommutative)) return std::nullopt;
-  const Instruction a = root.operand(0), b = root.operand(1);
-  if (a == b || a.opcode() != Opcode::kParameter || b.opcode() != Opcode::kParameter) return std::nullopt;
+  const Instruction root = CombinationOf(reducer);
+  if (!root.valid() || reducer.instruction_count() != 3 || !HasTrait(root.opcode(), kCommutative)) return std::nullopt;
   return root.opcode();
 }
 

@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "ir/builder/builder.h"
+#include "ir/graph/instruction_queries.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
 #include "passes/collective/collective_key.h"
 #include "passes/collective/collectives.h"
 #include "passes/collective/device_values.h"
+#include "passes/core/pass_row.h"
 #include "passes/rewrite/dead_operands.h"
 #include "passes/rewrite/pattern_rewriter.h"
 
@@ -40,9 +43,7 @@ bool IsConversion(Instruction i, bool widens) {
   return i.opcode() == Opcode::kConvert && !HasControlEdges(i) && (widens ? WidthChange(i) > 0 : WidthChange(i) < 0);
 }
 
-bool IsBroadcastScalar(Instruction i) {
-  return i.opcode() == Opcode::kBroadcast && i.operand(0).shape().IsScalar() && !HasControlEdges(i);
-}
+bool IsBroadcastScalar(Instruction i) { return IsBroadcastOfScalar(i) && !HasControlEdges(i); }
 
 // Returns the operand index of the scale, or nullopt.
 std::optional<int64_t> ScaleOperand(Instruction scaling) {
@@ -64,7 +65,8 @@ bool IsClampBound(Instruction i) {
 // Returns true if the operation is the same on elements of another type.
 bool IsMovement(Instruction i) {
   const Opcode opcode = i.opcode();
-  if (opcode != Opcode::kBitcast && opcode != Opcode::kCopy && opcode != Opcode::kReshape && opcode != Opcode::kSlice) {
+  static constexpr OpcodeSet kMovements = {Opcode::kBitcast, Opcode::kCopy, Opcode::kReshape, Opcode::kSlice};
+  if (!kMovements.Contains(opcode)) {
     return false;
   }
   if (HasControlEdges(i) || i.has(Attr::kSharding)) return false;
@@ -124,15 +126,16 @@ std::optional<ScaledConversion> MatchAfter(Instruction collective) {
 
 bool MovesWholeArray(Instruction i) {
   if (i.operand_count() != 1 || !i.shape().IsArray() || i.has(Attr::kPermuteSliceSizes)) return false;
-  return i.opcode() == Opcode::kAllGather || i.opcode() == Opcode::kAllToAll ||
-         i.opcode() == Opcode::kCollectiveBroadcast || i.opcode() == Opcode::kCollectivePermute;
+  static constexpr OpcodeSet kMovingCollectives = {Opcode::kAllGather, Opcode::kAllToAll, Opcode::kCollectiveBroadcast,
+                                                   Opcode::kCollectivePermute};
+  return kMovingCollectives.Contains(i.opcode());
 }
 
 // Returns true if the scale can be applied on the other side of the collective: all members have the same scale, and
 // every device receives data. (A device that receives none has zeros, which a clamp or a division may change.)
 bool MayMoveScale(Instruction collective, const ScaledConversion& match, UniformValues& uniform) {
   if (!match.scaling.valid()) return true;
-  if (collective.opcode() != Opcode::kAllGather && collective.opcode() != Opcode::kAllToAll) return false;
+  if (!OpcodeSet{Opcode::kAllGather, Opcode::kAllToAll}.Contains(collective.opcode())) return false;
   return uniform.IsUniform(match.scaling.operand(match.scale).operand(0), collective);
 }
 
@@ -257,6 +260,44 @@ absl::StatusOr<int64_t> QuantizeCollectives(Module& module) {
     moved += more;
   }
   return moved;
+}
+
+namespace {
+
+class CollectiveQuantizer : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> count = QuantizeCollectives(module);
+    if (!count.ok()) return count.status();
+    if (*count > 0) Count("collectives narrowed", *count);
+    return *count > 0;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(CollectiveQuantizer) {
+  return {.name = "collective-quantizer",
+          .category = "collective",
+          .summary = "move data between devices in the narrower type",
+          .doc =
+              "A widening conversion before an all-gather, all-to-all, collective-broadcast or "
+              "collective-permute moves behind it, a narrowing one after it before it; for all-gather and "
+              "all-to-all also with the product or quotient by a scale that is equal in each group. Between "
+              "them may be bitcasts, copies, reshapes and slices. XLA's also moves the scale across the "
+              "other two, and takes only modules with one replica.",
+          .example = R"(HloModule weights, replica_count=2
+
+ENTRY main {
+  w = s8[4] parameter(0)
+  wide = f32[4] convert(w)
+  scale = f32[] constant(0.5)
+  scales = f32[4] broadcast(scale), dimensions={}
+  scaled = f32[4] multiply(wide, scales)
+  ROOT all = f32[8] all-gather(scaled), replica_groups={{0,1}}, dimensions={0}
+})",
+          .preconditions = kNoSchedule,
+          .create = MakePass<CollectiveQuantizer>};
 }
 
 }  // namespace hlokit

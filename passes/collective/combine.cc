@@ -13,6 +13,7 @@
 #include "passes/annotations/annotations.h"
 #include "passes/collective/collective_key.h"
 #include "passes/collective/collectives.h"
+#include "passes/core/pass_row.h"
 #include "passes/fusion/incremental_topological_order.h"
 
 namespace hlokit {
@@ -138,6 +139,91 @@ absl::StatusOr<CombineCounts> CombineCollectives(Module& module, Opcode opcode, 
     }
   }
   return counts;
+}
+
+namespace {
+
+template <Opcode opcode>
+class Combine : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<CombineCounts> counts =
+        CombineCollectives(module, opcode, {options().Int("max-bytes"), options().Int("max-count")});
+    if (!counts.ok()) return counts.status();
+    if (counts->made == 0) return false;
+    Count("collectives merged", counts->merged);
+    Count("collectives made", counts->made);
+    return true;
+  }
+};
+
+template <Opcode opcode>
+PassInfo CombinerInfo(std::string_view name, std::string_view summary, std::string_view max_bytes,
+                      std::string_view example) {
+  return {.name = name,
+          .category = "collective",
+          .summary = summary,
+          .doc =
+              "Merges independent collectives with the same groups and reduction into one with several operands, in "
+              "program order, up to a size. The merged collective keeps the channel of the first one.",
+          .example = example,
+          .options = {{.name = "max-bytes",
+                       .type = OptionInfo::Type::kInt,
+                       .default_text = max_bytes,
+                       .doc = "maximum bytes of the operands of one collective"},
+                      {.name = "max-count",
+                       .type = OptionInfo::Type::kInt,
+                       .default_text = "256",
+                       .doc = "maximum number of operands",
+                       .min = 1}},
+          .preconditions = kNoSchedule,
+          .create = MakePass<Combine<opcode>>};
+}
+
+}  // namespace
+
+HLOKIT_PASS(AllReduceCombiner) {
+  return CombinerInfo<Opcode::kAllReduce>("all-reduce-combiner", "merge small all-reduces into large ones", "31457280",
+                                          R"(HloModule gradients
+
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+
+ENTRY main {
+  x = f32[128]{0} parameter(0)
+  y = f32[64]{0} parameter(1)
+  dx = f32[128]{0} all-reduce(x), replica_groups={{0,1}}, to_apply=sum
+  dy = f32[64]{0} all-reduce(y), replica_groups={{0,1}}, to_apply=sum
+  ROOT t = (f32[128]{0}, f32[64]{0}) tuple(dx, dy)
+}
+)");
+}
+
+HLOKIT_PASS(AllGatherCombiner) {
+  return CombinerInfo<Opcode::kAllGather>("all-gather-combiner", "merge small all-gathers into large ones", "31457280",
+                                          "");
+}
+
+HLOKIT_PASS(ReduceScatterCombiner) {
+  return CombinerInfo<Opcode::kReduceScatter>("reduce-scatter-combiner", "merge small reduce-scatters into large ones",
+                                              "31457280", "");
+}
+
+HLOKIT_PASS(CollectivePermuteCombiner) {
+  return CombinerInfo<Opcode::kCollectivePermute>("collective-permute-combiner",
+                                                  "merge small collective-permutes into large ones", "31457280",
+                                                  R"(HloModule neighbors, replica_count=2
+
+ENTRY main {
+  x = f32[8] parameter(0)
+  y = s32[4] parameter(1)
+  from_left = f32[8] collective-permute(x), source_target_pairs={{0,1},{1,0}}
+  count = s32[4] collective-permute(y), source_target_pairs={{0,1},{1,0}}
+  ROOT t = (f32[8], s32[4]) tuple(from_left, count)
+})");
 }
 
 }  // namespace hlokit

@@ -18,6 +18,7 @@
 #include "passes/collective/collective_key.h"
 #include "passes/collective/collective_rules.h"
 #include "passes/collective/collectives.h"
+#include "passes/core/pass_row.h"
 
 namespace hlokit {
 namespace {
@@ -231,6 +232,84 @@ absl::StatusOr<int64_t> DecomposeCollectivePermutes(Module& module, int64_t min_
     }
   }
   return decomposed;
+}
+
+namespace {
+
+class PermuteDecomposer : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> count = DecomposeCollectivePermutes(module, options().Int("min-bytes"));
+    if (!count.ok()) return count.status();
+    if (*count > 0) Count("collective-permutes decomposed", *count);
+    return *count > 0;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(CollectivePermuteDecomposer) {
+  return {.name = "collective-permute-decomposer",
+          .category = "collective",
+          .summary = "replace collective-permutes in loops by send and recv",
+          .doc =
+              "A collective-permute of one array in a loop body, whose pairs have no cycle, becomes recv, send "
+              "and their done instructions, ordered by control edges. XLA also marks one or two of them for "
+              "its pipeliner.",
+          .example = R"(HloModule stages, num_partitions=2
+
+body {
+  state = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(state), index=0
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  x = f32[8] get-tuple-element(state), index=1
+  from_before = f32[8] collective-permute(x), channel_id=1, source_target_pairs={{0,1}}
+  ROOT r = (s32[], f32[8]) tuple(next, from_before)
+}
+
+condition {
+  state = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(state), index=0
+  n = s32[] constant(2)
+  ROOT less = pred[] compare(i, n), direction=LT
+}
+
+ENTRY main {
+  x = f32[8] parameter(0)
+  zero = s32[] constant(0)
+  init = (s32[], f32[8]) tuple(zero, x)
+  ROOT loop = (s32[], f32[8]) while(init), condition=condition, body=body
+})",
+          .options = {{.name = "min-bytes",
+                       .type = OptionInfo::Type::kInt,
+                       .default_text = "0",
+                       .doc = "minimum bytes of the array"}},
+          .preconditions = kNoSchedule,
+          .create = MakePass<PermuteDecomposer>};
+}
+
+HLOKIT_PASS(AllToAllDecomposer) {
+  return {.name = "all-to-all-decomposer",
+          .category = "collective",
+          .summary = "exchange slices instead of an array",
+          .doc =
+              "An all-to-all that splits an array becomes an all-to-all of its slices and a concatenation of "
+              "what is received; or, with min-array-rank, one of an array with more dimensions. As XLA's, "
+              "which also reshapes ragged-all-to-alls, and puts the added dimensions after the pieces.",
+          .example = R"(HloModule exchange, replica_count=2
+
+ENTRY main {
+  x = f32[4,3] parameter(0)
+  ROOT y = f32[4,3] all-to-all(x), replica_groups={{0,1}}, dimensions={0}
+})",
+          .options = {{.name = "min-array-rank",
+                       .type = OptionInfo::Type::kInt,
+                       .default_text = "0",
+                       .doc = "split the dimension in two, and add dimensions of size 1 up to this rank; 0: "
+                              "exchange slices"}},
+          .preconditions = kNoSchedule,
+          .create = MakePass<CollectiveRules<AddAllToAllDecomposerRules>>};
 }
 
 }  // namespace hlokit

@@ -9,6 +9,8 @@
 #include "ir/graph/attribute_views.h"
 #include "ir/graph/side_effects.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
+#include "ir/ops/opcode_table.h"
 #include "ir/sharding/collective_groups.h"
 #include "ir/sharding/replica_groups.h"
 #include "passes/rewrite/splat.h"
@@ -125,7 +127,7 @@ std::optional<int64_t> LookUp(Instruction slice, absl::Span<const int64_t> x) {
 
 bool IsTableLookup(Instruction i) {
   if (i.opcode() != Opcode::kDynamicSlice || i.operand_count() != i.operand(0).shape().rank() + 1) return false;
-  return i.operand(0).opcode() == Opcode::kConstant || i.operand(0).opcode() == Opcode::kIota;
+  return OpcodeSet{Opcode::kConstant, Opcode::kIota}.Contains(i.operand(0).opcode());
 }
 
 // Returns the operands whose values `i` is a function of, or nullopt if it is not such a function.
@@ -148,20 +150,31 @@ std::optional<DeviceValues> ValuesOf(Instruction i, const DeviceCounts& counts,
   // A count of one may stand for a number that the program does not say.
   if (i.opcode() == Opcode::kReplicaId && counts.replicas == 1) return std::nullopt;
   if (i.opcode() == Opcode::kPartitionId && counts.partitions == 1) return std::nullopt;
+  // The value on a device of opcodes that are no function of their operands alone.
+  using ValueOn = std::optional<int64_t> (*)(Instruction, const DeviceCounts&, int64_t, absl::Span<const int64_t>);
+  static constexpr OpcodeRow<ValueOn> kRows[] = {
+      {Opcode::kReplicaId,
+       [](Instruction, const DeviceCounts& counts, int64_t device,
+          absl::Span<const int64_t>) -> std::optional<int64_t> { return device / counts.partitions; }},
+      {Opcode::kPartitionId,
+       [](Instruction, const DeviceCounts& counts, int64_t device,
+          absl::Span<const int64_t>) -> std::optional<int64_t> { return device % counts.partitions; }},
+      {Opcode::kConstant,
+       [](Instruction i, const DeviceCounts&, int64_t, absl::Span<const int64_t>) -> std::optional<int64_t> {
+         return ElementOf(i, 0);
+       }},
+      {Opcode::kDynamicSlice,
+       [](Instruction i, const DeviceCounts&, int64_t, absl::Span<const int64_t> x) -> std::optional<int64_t> {
+         return LookUp(i, x);
+       }},
+  };
+  static constexpr auto kValues = MakeOpcodeHandlers<ValueOn>(kRows);
   DeviceValues values;
   std::vector<int64_t> x(inputs.size());
   for (int64_t device = 0; device < counts.devices(); ++device) {
     for (size_t k = 0; k < x.size(); ++k) x[k] = (*inputs[k])[static_cast<size_t>(device)];
-    std::optional<int64_t> value;
-    if (i.opcode() == Opcode::kReplicaId) {
-      value = device / counts.partitions;
-    } else if (i.opcode() == Opcode::kPartitionId) {
-      value = device % counts.partitions;
-    } else if (i.opcode() == Opcode::kConstant) {
-      value = ElementOf(i, 0);
-    } else {
-      value = i.opcode() == Opcode::kDynamicSlice ? LookUp(i, x) : FunctionOf(i.opcode())(x);
-    }
+    const ValueOn of = kValues[static_cast<size_t>(i.opcode())];
+    std::optional<int64_t> value = of != nullptr ? of(i, counts, device, x) : FunctionOf(i.opcode())(x);
     if (value) value = Wrapped(i.shape().element_type(), *value);
     if (!value) return std::nullopt;
     values.push_back(*value);
@@ -216,7 +229,7 @@ bool GroupsArePartsOf(Instruction small, Instruction large) {
 
 // Returns true if each member of a group receives the same.
 bool GivesAllTheSame(Instruction i) {
-  return (i.opcode() == Opcode::kAllReduce || i.opcode() == Opcode::kAllGather) && !i.shape().has_dynamic_dims();
+  return OpcodeSet{Opcode::kAllReduce, Opcode::kAllGather}.Contains(i.opcode()) && !i.shape().has_dynamic_dims();
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "passes/collective/collective_key.h"
 #include "passes/collective/collective_rules.h"
 #include "passes/collective/device_values.h"
+#include "passes/core/pass_row.h"
 
 namespace hlokit {
 namespace {
@@ -118,6 +119,59 @@ void AddReduceScatterCreatorRules(RewritePatternSet* rules) {
 
 void AddAllGatherDynamicSliceSimplifierRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kDynamicSlice}, "slices of all-gathers removed", RemoveGatherOfOwnShard);
+}
+
+HLOKIT_PASS(ReduceScatterCreator) {
+  return {.name = "reduce-scatter-creator",
+          .category = "collective",
+          .summary = "make reduce-scatters of all-reduces of which each device takes its shard",
+          .doc =
+              "A dynamic-slice of an all-reduce becomes a reduce-scatter if each device takes the shard with "
+              "its number in its group. A reshape between them may keep the sliced dimension. XLA matches "
+              "forms of the start index; here its value is computed for each device.",
+          .example = R"(HloModule shards, replica_count=2
+
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+
+ENTRY main {
+  x = f32[8] parameter(0)
+  total = f32[8] all-reduce(x), replica_groups={{0,1}}, to_apply=sum
+  me = u32[] replica-id()
+  four = u32[] constant(4)
+  start = u32[] multiply(me, four)
+  ROOT shard = f32[4] dynamic-slice(total, start), dynamic_slice_sizes={4}
+})",
+          .preconditions = kNoSchedule,
+          .tolerance = 1e-5,
+          .create = MakePass<CollectiveRules<AddReduceScatterCreatorRules>>};
+}
+
+HLOKIT_PASS(AllGatherDynamicSliceSimplifier) {
+  return {.name = "all-gather-dynamic-slice-simplifier",
+          .category = "collective",
+          .summary = "replace the own shard of an all-gather by its operand",
+          .doc =
+              "A dynamic-slice of an all-gather of which each device takes the shard that it contributed is "
+              "the operand. XLA also looks through a reshape, but leaves an all-gather with other users "
+              "alone.",
+          .example = R"(HloModule own, num_partitions=2
+
+ENTRY main {
+  x = f32[4] parameter(0)
+  all = f32[8] all-gather(x), channel_id=1, replica_groups={{0,1}}, dimensions={0}, use_global_device_ids=true
+  me = u32[] partition-id()
+  starts = u32[2] constant({0, 4})
+  start = u32[1] dynamic-slice(starts, me), dynamic_slice_sizes={1}
+  scalar = u32[] reshape(start)
+  own = f32[4] dynamic-slice(all, scalar), dynamic_slice_sizes={4}
+  ROOT y = f32[4] negate(own)
+})",
+          .preconditions = kNoSchedule,
+          .create = MakePass<CollectiveRules<AddAllGatherDynamicSliceSimplifierRules>>};
 }
 
 }  // namespace hlokit

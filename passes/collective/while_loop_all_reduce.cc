@@ -8,6 +8,7 @@
 #include "passes/annotations/annotations.h"
 #include "passes/collective/collective_key.h"
 #include "passes/collective/collectives.h"
+#include "passes/core/pass_row.h"
 #include "passes/rewrite/change_loop.h"
 #include "passes/rewrite/pattern_rewriter.h"
 #include "passes/rewrite/splat.h"
@@ -170,6 +171,71 @@ absl::StatusOr<int64_t> MoveAllReducesOutOfLoops(Module& module) {
     }
   }
   return moved;
+}
+
+namespace {
+
+class LoopAllReduceMotion : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> count = MoveAllReducesOutOfLoops(module);
+    if (!count.ok()) return count.status();
+    if (*count > 0) Count("all-reduces moved out of loops", *count);
+    return *count > 0;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(WhileLoopAllReduceCodeMotion) {
+  return {.name = "while-loop-all-reduce-code-motion",
+          .category = "collective",
+          .summary = "reduce once after a loop what it reduces and adds up",
+          .doc =
+              "If a loop adds the result of an all-reduce to an element of its state and does not use the "
+              "element otherwise, it adds up the operand instead, and the sum is reduced after it. XLA also "
+              "follows reduce-scatters, conversions, slices and selections.",
+          .example = R"(HloModule microbatches, replica_count=2
+
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+
+body {
+  state = (s32[], f32[8], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(state), index=0
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  x = f32[8] get-tuple-element(state), index=1
+  gradient = f32[8] cosine(x)
+  total = f32[8] all-reduce(gradient), replica_groups={{0,1}}, to_apply=sum
+  accumulated = f32[8] get-tuple-element(state), index=2
+  more = f32[8] add(accumulated, total)
+  after = f32[8] add(x, gradient)
+  ROOT r = (s32[], f32[8], f32[8]) tuple(next, after, more)
+}
+
+condition {
+  state = (s32[], f32[8], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(state), index=0
+  n = s32[] constant(4)
+  ROOT less = pred[] compare(i, n), direction=LT
+}
+
+ENTRY main {
+  x = f32[8] parameter(0)
+  zero = s32[] constant(0)
+  fzero = f32[] constant(0)
+  zeros = f32[8] broadcast(fzero), dimensions={}
+  init = (s32[], f32[8], f32[8]) tuple(zero, x, zeros)
+  loop = (s32[], f32[8], f32[8]) while(init), condition=condition, body=body
+  ROOT gradients = f32[8] get-tuple-element(loop), index=2
+})",
+          .preconditions = kNoSchedule,
+          .tolerance = 1e-5,
+          .create = MakePass<LoopAllReduceMotion>};
 }
 
 }  // namespace hlokit

@@ -22,6 +22,7 @@
 #include "passes/collective/collective_key.h"
 #include "passes/collective/collectives.h"
 #include "passes/collective/device_values.h"
+#include "passes/core/pass_row.h"
 #include "passes/rewrite/dead_operands.h"
 #include "passes/rewrite/pattern_rewriter.h"
 
@@ -329,6 +330,52 @@ absl::StatusOr<WindowedEinsumCounts> MakeWindowedEinsums(Module& module, const W
     }
   }
   return counts;
+}
+
+namespace {
+
+class WindowedEinsumHandler : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<WindowedEinsumCounts> counts =
+        MakeWindowedEinsums(module, {options().Int("min-bytes"), options().Int("max-group-size")});
+    if (!counts.ok()) return counts.status();
+    if (counts->gathered > 0) Count("dots of gathered operands divided", counts->gathered);
+    if (counts->scattered > 0) Count("dots with scattered results divided", counts->scattered);
+    return counts->gathered + counts->scattered > 0;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(WindowedEinsumHandler) {
+  return {.name = "windowed-einsum-handler",
+          .category = "collective",
+          .summary = "divide dots of gathered operands and with scattered results into steps",
+          .doc =
+              "A dot of an all-gather, or a reduce-scatter of a dot, becomes one dot for each device of the "
+              "group, and collective-permutes that pass shards on meanwhile. XLA's partitioner makes loops "
+              "of this form, which its pass prepares for several streams; here the steps are made, unrolled.",
+          .example = R"(HloModule rows, num_partitions=2
+
+ENTRY main {
+  x = f32[4,8] parameter(0)
+  w = f32[8,3] parameter(1)
+  all = f32[8,8] all-gather(x), channel_id=1, replica_groups={{0,1}}, dimensions={0}, use_global_device_ids=true
+  ROOT y = f32[8,3] dot(all, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+})",
+          .options = {{.name = "min-bytes",
+                       .type = OptionInfo::Type::kInt,
+                       .default_text = "0",
+                       .doc = "minimum bytes of the gathered operand or of the result before it is scattered"},
+                      {.name = "max-group-size",
+                       .type = OptionInfo::Type::kInt,
+                       .default_text = "16",
+                       .doc = "maximum number of devices of a group, which is the number of steps",
+                       .min = 2}},
+          .preconditions = kNoSchedule,
+          .tolerance = 1e-5,
+          .create = MakePass<WindowedEinsumHandler>};
 }
 
 }  // namespace hlokit

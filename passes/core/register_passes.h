@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that register the passes of each category, and the named pipelines.
+// What fills a registry: the passes of the library, whose rows stand with their sources (pass_row.h), and the named
+// pipelines, which are made of them.
 #ifndef HLOKIT_PASSES_CORE_REGISTER_PASSES_H_
 #define HLOKIT_PASSES_CORE_REGISTER_PASSES_H_
 
@@ -7,15 +8,7 @@
 
 namespace hlokit {
 
-void RegisterAnnotationPasses(PassRegistry* registry);
-void RegisterSimplifyPasses(PassRegistry* registry);
-void RegisterExpanderPasses(PassRegistry* registry);
-void RegisterFusionPasses(PassRegistry* registry);
-void RegisterCollectivePasses(PassRegistry* registry);
-void RegisterShardingPasses(PassRegistry* registry);
-void RegisterLayoutPasses(PassRegistry* registry);
-void RegisterSchedulePasses(PassRegistry* registry);
-void RegisterQueryPasses(PassRegistry* registry);
+void RegisterPasses(PassRegistry* registry);
 void RegisterNamedPipelines(PassRegistry* registry);
 
 }  // namespace hlokit

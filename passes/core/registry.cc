@@ -6,6 +6,12 @@
 #include "passes/core/register_passes.h"
 
 namespace hlokit {
+
+// The rows of passes (pass_row.h).
+#define PASS(identifier) PassInfo identifier##Row();
+#include "passes/core/pass_list.inc"
+#undef PASS
+
 namespace {
 
 // Names of passes or pipelines of this kind in other compilers: XLA's, and LLVM's if XLA has none.
@@ -63,19 +69,17 @@ bool SamePassName(std::string_view a, std::string_view b) {
 const PassRegistry& PassRegistry::Get() {
   static const PassRegistry* const registry = [] {
     auto* made = new PassRegistry();
-    RegisterAnnotationPasses(made);
-    RegisterSimplifyPasses(made);
-    RegisterExpanderPasses(made);
-    RegisterFusionPasses(made);
-    RegisterCollectivePasses(made);
-    RegisterShardingPasses(made);
-    RegisterLayoutPasses(made);
-    RegisterSchedulePasses(made);
-    RegisterQueryPasses(made);
+    RegisterPasses(made);
     RegisterNamedPipelines(made);
     return made;
   }();
   return *registry;
+}
+
+void RegisterPasses(PassRegistry* registry) {
+#define PASS(identifier) registry->Add(identifier##Row());
+#include "passes/core/pass_list.inc"
+#undef PASS
 }
 
 void PassRegistry::Add(PassInfo info) {

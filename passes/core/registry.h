@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registry of passes and named pipelines.
 //
-// Each category of passes has a registration function, called by registry.cc:
+// Each pass has a row in its source (pass_row.h). A registry of a program of its own may hold further ones:
 //
-//   void RegisterFusionPasses(PassRegistry* registry) {
-//     registry->Add({.name = "fusion", .category = "fusion", .summary = "…", .create = MakePass<Fusion>});
-//   }
+//   hlokit::PassRegistry registry;
+//   hlokit::RegisterPasses(&registry);
+//   registry.Add({.name = "my-pass", .category = "mine", .summary = "…", .create = MakePass<MyPass>});
 #ifndef HLOKIT_PASSES_CORE_REGISTRY_H_
 #define HLOKIT_PASSES_CORE_REGISTRY_H_
 

@@ -8,6 +8,7 @@
 
 #include "absl/types/span.h"
 #include "ir/core/hashing.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/diff/instruction_labels.h"
 
 namespace hlokit {
@@ -381,7 +382,7 @@ class Matcher {
       for (const Computation c : side.module.computations()) {
         for (InstructionId id : side.FreeOf(c.id())) {
           const Opcode opcode = side.module.record(id).opcode;
-          if (opcode != Opcode::kParameter && opcode != Opcode::kTuple && opcode != Opcode::kGetTupleElement) {
+          if (!OpcodeSet{Opcode::kParameter, Opcode::kTuple, Opcode::kGetTupleElement}.Contains(opcode)) {
             free.push_back(id);
           }
         }

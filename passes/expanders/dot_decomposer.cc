@@ -5,7 +5,9 @@
 #include <numeric>
 
 #include "absl/algorithm/container.h"
+#include "passes/core/pass_row.h"
 #include "passes/expanders/expanders.h"
+#include "passes/rewrite/rule_pass.h"
 
 namespace hlokit {
 namespace {
@@ -89,6 +91,21 @@ bool Decompose(PatternRewriter& rewriter, Instruction dot) {
 
 void AddDotDecomposerRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kDot}, "dots brought into form", Decompose);
+}
+
+HLOKIT_PASS(DotDecomposer) {
+  return {.name = "dot-decomposer",
+          .category = "expand",
+          .summary = "transform dots into canonical form",
+          .doc =
+              "Batch dimensions first, then rows and contracting dimension on the left, contracting "
+              "dimension and columns on the right, with transposes and reshapes around the dot.",
+          .example = R"(ENTRY e {
+  a = f32[2,5,3] parameter(0)
+  b = f32[4,5] parameter(1)
+  ROOT d = f32[2,3,4] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={1}, metadata={op_name="f/dot"}
+})",
+          .create = MakePass<RulesOf<AddDotDecomposerRules>>};
 }
 
 }  // namespace hlokit

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "ir/graph/attribute_views.h"
+#include "passes/core/pass_row.h"
 #include "passes/expanders/expanders.h"
+#include "passes/rewrite/rule_pass.h"
 
 namespace hlokit {
 namespace {
@@ -201,6 +203,27 @@ bool MergeReshapes(PatternRewriter& rewriter, Instruction reshape) {
 void AddDotDimensionSplitterRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kDot}, "merged dimensions split", SplitDot);
   rules->Add({Opcode::kReshape}, "reshapes of reshapes merged", MergeReshapes);
+}
+
+HLOKIT_PASS(DotDimensionSplitter) {
+  return {.name = "dot-dimension-splitter",
+          .category = "expand",
+          .summary = "split dimensions of dots that reshapes of the operands merged",
+          .doc =
+              "Batch and contracting dimensions that both operands made of the same dimensions, and "
+              "others that one made, are taken apart, with a reshape after the dot; reshapes of "
+              "reshapes merge. Before sharding propagation: batch and heads, or batch and tokens, "
+              "in one dimension cannot both be divided among devices. The inverse of "
+              "dot-dimension-merger; XLA's pipelines have no such pass.",
+          .example = R"(ENTRY e {
+  a = f32[2,3,4,5] parameter(0)
+  b = f32[2,3,5,6] parameter(1)
+  r = f32[6,4,5] reshape(a)
+  s = f32[6,5,6] reshape(b)
+  d = f32[6,4,6] dot(r, s), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}, metadata={op_name="f/dot"}
+  ROOT o = f32[2,3,4,6] reshape(d)
+})",
+          .create = MakePass<RulesOf<AddDotDimensionSplitterRules>>};
 }
 
 }  // namespace hlokit

@@ -18,9 +18,11 @@
 #include <vector>
 
 #include "ir/text/eigh_config.h"
+#include "passes/core/pass_row.h"
 #include "passes/expanders/array_builder.h"
 #include "passes/expanders/expanders.h"
 #include "passes/expanders/loop_builder.h"
+#include "passes/rewrite/rule_pass.h"
 
 namespace hlokit {
 namespace {
@@ -302,6 +304,23 @@ bool ExpandEigh(PatternRewriter& rewriter, Instruction call) {
 
 void AddEighExpanderRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kCustomCall}, "eigendecompositions expanded", ExpandEigh);
+}
+
+HLOKIT_PASS(EighExpander) {
+  return {.name = "eigh-expander",
+          .category = "expand",
+          .summary = "expand eigendecompositions of real symmetric matrices",
+          .doc =
+              "The custom-call Eigh becomes sweeps of Jacobi rotations, n / 2 at once, as XLA's, with the same "
+              "limits from its backend_config. XLA's takes Hermitian matrices too, which stay here. Eigenvectors "
+              "of equal eigenvalues, and their signs, are as good as others.",
+          .example = R"(ENTRY e {
+  a = f32[4,4] parameter(0)
+  ROOT vw = (f32[4,4], f32[4]) custom-call(a), custom_call_target="Eigh", backend_config="1,1,100,1e-6", metadata={op_name="f/eigh"}
+})",
+          .options = {WideOption()},
+          .tolerance = 1e-3,
+          .create = MakePass<RulesOf<AddEighExpanderRules, RewriteScope::kSequential>>};
 }
 
 }  // namespace hlokit

@@ -6,9 +6,12 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "ir/graph/instruction_queries.h"
 #include "ir/graph/traversal.h"
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 #include "passes/expanders/expanders.h"
+#include "passes/rewrite/rule_pass.h"
 
 namespace hlokit {
 namespace {
@@ -81,8 +84,7 @@ bool InlineMap(PatternRewriter& rewriter, Instruction map) {
   if (!function.valid() || !rewriter.IsReplaceable(map) || map.shape().has_dynamic_dims()) return false;
   for (Instruction i : function.instructions()) {
     const bool inlines = i.shape().IsScalar() && !HasControlEdges(i) &&
-                         (i.opcode() == Opcode::kParameter || HasTrait(i.opcode(), kElementwise) ||
-                          (i.opcode() == Opcode::kConstant && !i.literal().elided));
+                         (i.opcode() == Opcode::kParameter || HasTrait(i.opcode(), kElementwise) || (HasKnownValue(i)));
     if (!inlines) return false;
   }
   absl::flat_hash_map<uint32_t, InstructionId> arrays;
@@ -117,5 +119,60 @@ void AddBitcastDtypesExpanderRules(RewritePatternSet* rules) {
 }
 
 void AddMapInlinerRules(RewritePatternSet* rules) { rules->Add({Opcode::kMap}, "maps inlined", InlineMap); }
+
+HLOKIT_PASS(MapInliner) {
+  return {.name = "map-inliner",
+          .category = "expand",
+          .summary = "replace maps by the operations of their functions",
+          .doc =
+              "If these are elementwise, or constants, up to 10,000 of them. XLA's inlines functions of one "
+              "operation.",
+          .example = R"(each {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  two = f32[] constant(2)
+  c = pred[] compare(x, two), direction=LT, metadata={op_name="f/lt"}
+  m = f32[] subtract(x, y), metadata={op_name="f/sub"}
+  ROOT r = f32[] select(c, m, two), metadata={op_name="f/select"}
+}
+ENTRY e {
+  p = f32[2,3] parameter(0)
+  q = f32[2,3] parameter(1)
+  ROOT r = f32[2,3] map(p, q), dimensions={0,1}, to_apply=each, metadata={op_name="f/map"}
+})",
+          .create = MakePass<RulesOf<AddMapInlinerRules>>};
+}
+
+HLOKIT_PASS(RealImagExpander) {
+  return {.name = "real-imag-expander",
+          .category = "expand",
+          .summary = "remove real and imaginary parts of real numbers",
+          .doc = "As XLA's: the number itself, and zero.",
+          .example = R"(ENTRY e {
+  p = f32[3] parameter(0)
+  x = f32[3] exponential(p), metadata={op_name="f/exp"}
+  r = f32[3] real(x), metadata={op_name="f/real"}
+  i = f32[3] imag(p), metadata={op_name="f/imag"}
+  ROOT t = (f32[3], f32[3]) tuple(r, i)
+})",
+          .create = MakePass<RulesOf<AddRealImagExpanderRules>>};
+}
+
+HLOKIT_PASS(BitcastDtypesExpander) {
+  return {.name = "bitcast-dtypes-expander",
+          .category = "expand",
+          .summary = "expand bitcast-converts that change the width",
+          .doc =
+              "As shifts of unsigned integers, and a reduction by or over the elements that are joined, for "
+              "widths of 8 to 64 bits. XLA's joins slices one by one.",
+          .example = R"(ENTRY e {
+  p = f32[3] parameter(0)
+  q = s16[3,2] constant({{1,-2},{300,4},{-5,6}})
+  a = s8[3,4] bitcast-convert(p), metadata={op_name="f/narrow"}
+  b = s32[3] bitcast-convert(q), metadata={op_name="f/wide"}
+  ROOT t = (s8[3,4], s32[3]) tuple(a, b)
+})",
+          .create = MakePass<RulesOf<AddBitcastDtypesExpanderRules, RewriteScope::kSequential>>};
+}
 
 }  // namespace hlokit

@@ -33,6 +33,8 @@ void AddDotDimensionMergerRules(RewritePatternSet* rules);
 void AddDotDimensionSplitterRules(RewritePatternSet* rules);
 void AddConvolutionGroupConverterRules(RewritePatternSet* rules);
 
+// The option `wide` of expanders of matrix decompositions.
+OptionInfo WideOption();
 // Returns the type of intermediate values of matrices of `type`, by the option `wide`: only results are rounded.
 ElementType WideTypeOf(PatternRewriter& rewriter, ElementType type);
 

@@ -13,9 +13,11 @@
 #include "ir/graph/attribute_views.h"
 #include "ir/graph/side_effects.h"
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 #include "passes/expanders/expanders.h"
 #include "passes/expanders/loop_builder.h"
 #include "passes/rewrite/pattern_rewriter.h"
+#include "passes/rewrite/rule_pass.h"
 
 namespace hlokit {
 namespace {
@@ -379,6 +381,43 @@ void AddGatherExpanderRules(RewritePatternSet* rules) {
 }
 void AddScatterExpanderRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kScatter}, "scatters expanded", ExpandScatter);
+}
+
+HLOKIT_PASS(GatherExpander) {
+  return {.name = "gather-expander",
+          .category = "expand",
+          .summary = "expand gathers into loops",
+          .doc =
+              "One iteration for each index vector, with a dynamic slice of the operand that is written into "
+              "the result. gather-simplifier handles single slices better.",
+          .example = R"(ENTRY e {
+  p = f32[5,3] parameter(0)
+  i = s32[2] parameter(1)
+  ROOT g = f32[2,3] gather(p, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}, metadata={op_name="f/take"}
+})",
+          .create = MakePass<RulesOf<AddGatherExpanderRules, RewriteScope::kSequential>>};
+}
+
+HLOKIT_PASS(ScatterExpander) {
+  return {.name = "scatter-expander",
+          .category = "expand",
+          .summary = "expand scatters into loops",
+          .doc =
+              "One iteration for each index vector, in order, with a dynamic slice, the combiner as a map "
+              "over the window, and a dynamic update; windows that do not fit are dropped. A scatter into "
+              "several arrays becomes one loop with a map for each array.",
+          .example = R"(sum {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y)
+}
+ENTRY e {
+  p = f32[5,3] parameter(0)
+  i = s32[2] parameter(1)
+  u = f32[2,3] parameter(2)
+  ROOT g = f32[5,3] scatter(p, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=sum, metadata={op_name="f/add"}
+})",
+          .create = MakePass<RulesOf<AddScatterExpanderRules, RewriteScope::kSequential>>};
 }
 
 }  // namespace hlokit

@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "passes/core/pass_row.h"
 #include "passes/expanders/expanders.h"
 #include "passes/rewrite/pattern_rewriter.h"
+#include "passes/rewrite/rule_pass.h"
 
 namespace hlokit {
 namespace {
@@ -179,6 +181,46 @@ void AddTriangularSolveExpanderRules(RewritePatternSet* rules) {
 
 void AddCholeskyExpanderRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kCholesky}, "Cholesky factorizations expanded", Cholesky);
+}
+
+OptionInfo WideOption() {
+  return {"wide", OptionInfo::Type::kBool, "true",
+          "compute in f64 and round the result; else in the type of the matrix, or f32 if that is wider"};
+}
+
+namespace {
+
+OptionInfo MaxSizeOption() { return {"max-size", OptionInfo::Type::kInt, "32", "larger matrices stay"}; }
+
+}  // namespace
+
+HLOKIT_PASS(CholeskyExpander) {
+  return {.name = "cholesky-expander",
+          .category = "expand",
+          .summary = "expand Cholesky factorizations of small real matrices",
+          .doc = "Column by column, with slices and dots; NaN if the matrix is not positive definite.",
+          .example = R"(ENTRY e {
+  a = f32[2,2] parameter(0)
+  ROOT l = f32[2,2] cholesky(a), lower=true
+})",
+          .options = {MaxSizeOption(), WideOption()},
+          .tolerance = 1e-3,
+          .create = MakePass<RulesOf<AddCholeskyExpanderRules>>};
+}
+
+HLOKIT_PASS(TriangularSolveExpander) {
+  return {.name = "triangular-solve-expander",
+          .category = "expand",
+          .summary = "expand triangular solves with small real matrices",
+          .doc = "Forward or backward substitution, row by row, with slices and dots. The other triangle is not read.",
+          .example = R"(ENTRY e {
+  a = f32[2,2] parameter(0)
+  b = f32[2,3] parameter(1)
+  ROOT x = f32[2,3] triangular-solve(a, b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE
+})",
+          .options = {MaxSizeOption(), WideOption()},
+          .tolerance = 1e-3,
+          .create = MakePass<RulesOf<AddTriangularSolveExpanderRules>>};
 }
 
 }  // namespace hlokit

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expands batch normalization and the logistic function.
+#include "passes/core/pass_row.h"
 #include "passes/expanders/expanders.h"
 #include "passes/rewrite/pattern_rewriter.h"
+#include "passes/rewrite/rule_pass.h"
 
 namespace hlokit {
 namespace {
@@ -147,6 +149,64 @@ void AddOnePassBatchNormExpanderRules(RewritePatternSet* rules) {
 
 void AddLogisticExpanderRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kLogistic}, "logistic functions expanded", Logistic);
+}
+
+namespace {
+
+class BatchNormExpander : public RulePass {
+ protected:
+  const RewritePatternSet& rules() const override {
+    static const RewritePatternSet* const kTwoPasses = [] {
+      auto* rules = new RewritePatternSet();
+      AddBatchNormExpanderRules(rules);
+      return rules;
+    }();
+    static const RewritePatternSet* const kOnePass = [] {
+      auto* rules = new RewritePatternSet();
+      AddOnePassBatchNormExpanderRules(rules);
+      return rules;
+    }();
+    return options().Bool("one-pass") ? *kOnePass : *kTwoPasses;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(BatchnormExpander) {
+  return {.name = "batchnorm-expander",
+          .category = "expand",
+          .summary = "expand batch normalizations",
+          .doc =
+              "Expands training, inference and gradient into sums, products and rsqrt over all dimensions "
+              "but the feature. Requires operands of one float type.",
+          .example = R"(ENTRY e {
+  x = f32[2,3] parameter(0)
+  scale = f32[3] parameter(1)
+  offset = f32[3] parameter(2)
+  mean = f32[3] parameter(3)
+  variance = f32[3] parameter(4)
+  ROOT r = f32[2,3] batch-norm-inference(x, scale, offset, mean, variance), epsilon=0.001, feature_index=1, metadata={op_name="f/bn"}
+})",
+          .options = {{.name = "one-pass",
+                       .type = OptionInfo::Type::kBool,
+                       .default_text = "false",
+                       .doc = "compute a variance as the mean square less the square of the mean, from one read "
+                              "of the operand, as compilers for TPUs do"}},
+          .tolerance = 1e-4,
+          .create = MakePass<BatchNormExpander>};
+}
+
+HLOKIT_PASS(LogisticExpander) {
+  return {.name = "logistic-expander",
+          .category = "expand",
+          .summary = "expand logistic functions",
+          .doc = "logistic(x) = 1 / (1 + exp(-x)), which rounds more often.",
+          .example = R"(ENTRY e {
+  x = f32[4] parameter(0)
+  ROOT r = f32[4] logistic(x), metadata={op_name="f/sigmoid"}
+})",
+          .tolerance = 1e-5,
+          .create = MakePass<RulesOf<AddLogisticExpanderRules>>};
 }
 
 }  // namespace hlokit

@@ -12,9 +12,11 @@
 #include <string_view>
 #include <vector>
 
+#include "passes/core/pass_row.h"
 #include "passes/expanders/array_builder.h"
 #include "passes/expanders/expanders.h"
 #include "passes/expanders/loop_builder.h"
+#include "passes/rewrite/rule_pass.h"
 
 namespace hlokit {
 namespace {
@@ -184,6 +186,26 @@ bool ExpandHouseholderProduct(PatternRewriter& rewriter, Instruction call) {
 void AddQrExpanderRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kCustomCall}, "QR decompositions expanded", ExpandQr);
   rules->Add({Opcode::kCustomCall}, "products of Householder reflections expanded", ExpandHouseholderProduct);
+}
+
+HLOKIT_PASS(QrExpander) {
+  return {.name = "qr-expander",
+          .category = "expand",
+          .summary = "expand QR decompositions of real matrices",
+          .doc =
+              "The custom-calls Qr and ProductOfElementaryHouseholderReflectors become loops of Householder "
+              "reflections, one for each column. XLA's works in blocks of 128 columns, with a product of each "
+              "block's reflections, and on complex matrices, which stay here.",
+          .example = R"(ENTRY e {
+  a = f32[4,3] parameter(0)
+  qr = (f32[4,3], f32[3]) custom-call(a), custom_call_target="Qr", metadata={op_name="f/qr"}
+  r = f32[4,3] get-tuple-element(qr), index=0
+  taus = f32[3] get-tuple-element(qr), index=1
+  ROOT q = f32[4,3] custom-call(r, taus), custom_call_target="ProductOfElementaryHouseholderReflectors", metadata={op_name="f/q"}
+})",
+          .options = {WideOption()},
+          .tolerance = 1e-3,
+          .create = MakePass<RulesOf<AddQrExpanderRules, RewriteScope::kSequential>>};
 }
 
 }  // namespace hlokit

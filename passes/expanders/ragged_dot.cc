@@ -13,7 +13,9 @@
 #include "absl/algorithm/container.h"
 #include "ir/core/saturating.h"
 #include "ir/graph/attribute_views.h"
+#include "passes/core/pass_row.h"
 #include "passes/expanders/expanders.h"
+#include "passes/rewrite/rule_pass.h"
 
 namespace hlokit {
 namespace {
@@ -269,6 +271,25 @@ bool ExpandRaggedDot(PatternRewriter& rewriter, Instruction dot) { return Ragged
 
 void AddRaggedDotRewriterRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kRaggedDot}, "ragged dots expanded", ExpandRaggedDot);
+}
+
+HLOKIT_PASS(RaggedDotRewriter) {
+  return {.name = "ragged-dot-rewriter",
+          .category = "expand",
+          .summary = "expand ragged dots into dots and masks",
+          .doc =
+              "A dot with all groups, and a select with the ranges of the groups. XLA's masks the operands and "
+              "contracts the groups along with the rest, so that an infinity in one group makes NaN in others, "
+              "requires batch dimensions to come first, and ignores the groups of a ragged batch dimension; "
+              "here masked products are added over the groups, and batches beyond the last group are zero.",
+          .example = R"(ENTRY e {
+  rows = f32[6,4] parameter(0)
+  experts = f32[2,4,3] parameter(1)
+  sizes = s32[2] parameter(2)
+  ROOT d = f32[6,3] ragged-dot(rows, experts, sizes), lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0}, metadata={op_name="f/experts"}
+})",
+          .tolerance = 1e-5,
+          .create = MakePass<RulesOf<AddRaggedDotRewriterRules>>};
 }
 
 }  // namespace hlokit

@@ -7,9 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "passes/core/pass_row.h"
 #include "passes/expanders/expanders.h"
 #include "passes/expanders/random_bits.h"
 #include "passes/rewrite/pattern_rewriter.h"
+#include "passes/rewrite/rule_pass.h"
 
 namespace hlokit {
 namespace {
@@ -281,6 +283,20 @@ RandomBits MakeRandomBits(PatternRewriter& rewriter, RngAlgorithm algorithm, std
 
 void AddRngBitGeneratorExpanderRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kRngBitGenerator}, "random bit generators expanded", ExpandBits);
+}
+
+HLOKIT_PASS(RngBitGeneratorExpander) {
+  return {.name = "rng-bit-generator-expander",
+          .category = "expand",
+          .summary = "expand random bit generators",
+          .doc =
+              "ThreeFry and Philox as integer arithmetic on arrays of counters: the same bits and the same "
+              "next state. The default algorithm is Philox.",
+          .example = R"(ENTRY e {
+  state = u64[2] parameter(0)
+  ROOT r = (u64[2], u32[3]) rng-bit-generator(state), algorithm=rng_philox, metadata={op_name="f/random"}
+})",
+          .create = MakePass<RulesOf<AddRngBitGeneratorExpanderRules>>};
 }
 
 }  // namespace hlokit

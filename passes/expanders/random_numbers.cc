@@ -8,9 +8,11 @@
 #include <optional>
 #include <vector>
 
+#include "passes/core/pass_row.h"
 #include "passes/expanders/expanders.h"
 #include "passes/expanders/random_bits.h"
 #include "passes/rewrite/pattern_rewriter.h"
+#include "passes/rewrite/rule_pass.h"
 
 namespace hlokit {
 namespace {
@@ -148,5 +150,29 @@ bool ExpandRng(PatternRewriter& rewriter, Instruction rng) {
 }  // namespace
 
 void AddRngExpanderRules(RewritePatternSet* rules) { rules->Add({Opcode::kRng}, "random numbers expanded", ExpandRng); }
+
+HLOKIT_PASS(RngExpander) {
+  return {
+      .name = "rng-expander",
+      .category = "expand",
+      .summary = "expand random numbers",
+      .doc =
+          "Uniform and normal numbers as arithmetic on bits of Philox or ThreeFry, whose counter is the random "
+          "state of the program, read and advanced by rng-get-and-update-state. The distribution is that of other "
+          "implementations of rng, the numbers are not.",
+      .example = R"(ENTRY e {
+  a = f32[] constant(-1)
+  b = f32[] constant(1)
+  ROOT r = f32[4] rng(a, b), distribution=rng_uniform, metadata={op_name="f/noise"}
+})",
+      .options = {{.name = "algorithm",
+                   .type = OptionInfo::Type::kString,
+                   .default_text = "philox",
+                   .doc = "the random bit generator",
+                   .choices = {"philox", "three-fry"}},
+                  {"key", OptionInfo::Type::kInt, "0", "the key of the generator: another one gives other numbers"}},
+      .redefines = {Opcode::kRng},
+      .create = MakePass<RulesOf<AddRngExpanderRules, RewriteScope::kSequential>>};
+}
 
 }  // namespace hlokit

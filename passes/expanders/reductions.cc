@@ -7,7 +7,10 @@
 #include <vector>
 
 #include "ir/graph/attribute_views.h"
+#include "passes/core/pass_row.h"
 #include "passes/expanders/expanders.h"
+#include "passes/rewrite/reducer.h"
+#include "passes/rewrite/rule_pass.h"
 #include "passes/rewrite/splat.h"
 
 namespace hlokit {
@@ -15,17 +18,26 @@ namespace {
 
 // Returns true if `value` does not change what `reducer`, one commutative operation, combines it with.
 bool IsIdentityOf(Instruction value, Computation reducer) {
-  const Instruction root = reducer.root();
-  const bool plain = reducer.parameter_count() == 2 && root.operand_count() == 2 &&
-                     root.operand(0).opcode() == Opcode::kParameter && root.operand(1).opcode() == Opcode::kParameter &&
-                     root.operand(0) != root.operand(1);
+  const Instruction root = CombinationOf(reducer);
   const std::optional<Splat> splat = SplatOf(value);
-  if (!plain || !splat) return false;
-  if (root.opcode() == Opcode::kAdd || root.opcode() == Opcode::kOr) return splat->IsZero();
-  if (root.opcode() == Opcode::kMultiply) return splat->IsOne();
-  if (root.opcode() == Opcode::kMaximum) return splat->IsLowest();
-  if (root.opcode() == Opcode::kMinimum) return splat->IsHighest();
-  return root.opcode() == Opcode::kAnd && splat->IsAllOnes();
+  if (!root.valid() || !splat) return false;
+  switch (IdentityElementOf(root.opcode())) {
+    case IdentityElement::kNone:
+      return false;
+    case IdentityElement::kNegativeZero:
+      return splat->IsZero();
+    case IdentityElement::kZero:
+      return root.opcode() != Opcode::kXor && splat->IsZero();
+    case IdentityElement::kOne:
+      return splat->IsOne();
+    case IdentityElement::kLowest:
+      return splat->IsLowest();
+    case IdentityElement::kHighest:
+      return splat->IsHighest();
+    case IdentityElement::kAllOnes:
+      return splat->IsAllOnes();
+  }
+  return false;
 }
 
 // Reduces windows first, then their results.
@@ -302,6 +314,80 @@ void AddDotDimensionMergerRules(RewritePatternSet* rules) {
 void AddConvolutionGroupConverterRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kConvolution}, "groups of batches made groups of features", MoveBatchGroups);
   rules->Add({Opcode::kConvolution}, "groups of features removed", RemoveFeatureGroups);
+}
+
+HLOKIT_PASS(ReduceDecomposer) {
+  return {.name = "reduce-decomposer",
+          .category = "expand",
+          .summary = "do reductions in the layout of their operand",
+          .doc =
+              "A reduction whose result has the dimensions in another memory order than its operand "
+              "becomes one in the operand's order and a copy, after a conversion if that is the only "
+              "user. Operands of reductions of several arrays are copied to the layout of the first. "
+              "As XLA's, except that a backend cannot exempt reductions, and that tiles and memory "
+              "spaces stay.",
+          .example = R"(sum {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y)
+}
+ENTRY e {
+  p = f32[2,3,4]{2,1,0} parameter(0)
+  zero = f32[] constant(0)
+  ROOT r = f32[2,3]{0,1} reduce(p, zero), dimensions={2}, to_apply=sum, metadata={op_name="f/sum"}
+})",
+          .create = MakePass<RulesOf<AddReduceDecomposerRules>>};
+}
+
+HLOKIT_PASS(TreeReductionRewriter) {
+  return {.name = "tree-reduction-rewriter",
+          .category = "expand",
+          .summary = "reduce large dimensions in several steps",
+          .doc =
+              "Windows are reduced first, then their results. Only with add, multiply, minimum, maximum, "
+              "and, or from an initial value that changes nothing; XLA's trusts any reducer. Padding "
+              "is at the end, where XLA's is at both.",
+          .options = {{.name = "reduce-window-size",
+                       .type = OptionInfo::Type::kInt,
+                       .default_text = "32",
+                       .doc = "the size of a window in each reduced dimension",
+                       .min = 2}},
+          .tolerance = 1e-4,
+          .create = MakePass<RulesOf<AddTreeReductionRewriterRules, RewriteScope::kSequential>>};
+}
+
+HLOKIT_PASS(DotDimensionMerger) {
+  return {.name = "dot-dimension-merger",
+          .category = "expand",
+          .summary = "merge batch dimensions of dots",
+          .doc =
+              "Batch dimensions that are consecutive in both operands become one, with reshapes "
+              "around the dot. XLA's requires that of their layouts too.",
+          .example = R"(ENTRY e {
+  a = f32[4,2,3,5] parameter(0)
+  b = f32[2,3,4,6] parameter(1)
+  ROOT d = f32[2,3,5,6] dot(a, b), lhs_batch_dims={1,2}, rhs_batch_dims={0,1}, lhs_contracting_dims={0}, rhs_contracting_dims={2}, metadata={op_name="f/dot"}
+})",
+          .create = MakePass<RulesOf<AddDotDimensionMergerRules>>};
+}
+
+HLOKIT_PASS(ConvolutionGroupConverter) {
+  return {.name = "convolution-group-converter",
+          .category = "expand",
+          .summary = "expand convolutions with groups",
+          .doc =
+              "The kernel becomes dense: a weight is zero if its features are in different groups. "
+              "Groups of the batch become groups of features first. XLA's does one or the other, as "
+              "the backend says, and asks it for the cost; it makes groups of the batch a spatial "
+              "dimension with dilation, or computes all and masks the result. An infinity or NaN in one "
+              "group gives NaN in all, since zero weights multiply it.",
+          .example = R"(ENTRY e {
+  x = f32[1,4,4] parameter(0)
+  k = f32[2,2,6] parameter(1)
+  ROOT c = f32[1,3,6] convolution(x, k), window={size=2}, dim_labels=b0f_0io->b0f, feature_group_count=2, metadata={op_name="f/conv"}
+})",
+          .tolerance = 1e-5,
+          .create = MakePass<RulesOf<AddConvolutionGroupConverterRules>>};
 }
 
 }  // namespace hlokit

@@ -7,8 +7,11 @@
 
 #include "ir/graph/attribute_views.h"
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 #include "passes/expanders/expanders.h"
 #include "passes/rewrite/clone.h"
+#include "passes/rewrite/reducer.h"
+#include "passes/rewrite/rule_pass.h"
 
 namespace hlokit {
 namespace {
@@ -44,12 +47,8 @@ ComputationId MakeSelector(PatternRewriter& rewriter, Instruction source, Comput
 
 // Returns the combiner for a scatter, which passes the element of the array first and that of the source second.
 ComputationId MakeCombiner(PatternRewriter& rewriter, Computation scatter) {
-  const Instruction root = scatter.root();
-  if (HasTrait(root.opcode(), kCommutative) && root.operand_count() == 2 &&
-      root.operand(0).opcode() == Opcode::kParameter && root.operand(1).opcode() == Opcode::kParameter &&
-      root.operand(0) != root.operand(1)) {
-    return scatter.id();
-  }
+  const Instruction root = CombinationOf(scatter);
+  if (root.valid() && HasTrait(root.opcode(), kCommutative)) return scatter.id();
   Module& module = rewriter.module();
   const ComputationId swapped = CloneWithFusions(module, scatter.id());
   const InstructionId first = module.computation(swapped).parameter(0).id();
@@ -124,6 +123,34 @@ bool ExpandSelectAndScatter(PatternRewriter& rewriter, Instruction i) {
 
 void AddSelectAndScatterExpanderRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kSelectAndScatter}, "select-and-scatters expanded", ExpandSelectAndScatter);
+}
+
+HLOKIT_PASS(SelectAndScatterExpander) {
+  return {.name = "select-and-scatter-expander",
+          .category = "expand",
+          .summary = "expand select-and-scatter into reduce-window and scatter",
+          .doc =
+              "The reduction of the windows yields the indices of the selected elements, to which the source is "
+              "scattered. As XLA's, except that a combiner that is not one commutative operation is cloned "
+              "with its parameters exchanged, since scatter passes them in the other order.",
+          .example = R"(ge {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=GE
+}
+sum {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y)
+}
+ENTRY e {
+  p = f32[4,4] parameter(0)
+  gradient = f32[2,2] parameter(1)
+  zero = f32[] constant(0)
+  ROOT r = f32[4,4] select-and-scatter(p, gradient, zero), window={size=2x2 stride=2x2}, select=ge, scatter=sum, metadata={op_name="f/pool"}
+})",
+          .tolerance = 1e-5,
+          .create = MakePass<RulesOf<AddSelectAndScatterExpanderRules>>};
 }
 
 }  // namespace hlokit

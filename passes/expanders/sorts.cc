@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 #include "passes/expanders/expanders.h"
 #include "passes/rewrite/clone.h"
+#include "passes/rewrite/rule_pass.h"
 
 namespace hlokit {
 namespace {
@@ -116,6 +118,46 @@ void AddTopkDecomposerRules(RewritePatternSet* rules) {
 
 void AddStableSortExpanderRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kSort}, "stable sorts expanded", ExpandStableSort);
+}
+
+HLOKIT_PASS(TopkDecomposer) {
+  return {.name = "topk-decomposer",
+          .category = "expand",
+          .summary = "expand top-k into sorts",
+          .doc =
+              "A stable sort with indices, and slices of its results, for the operation and the custom-call "
+              "TopK. Floats are compared by total order, where XLA's takes the comparator of the call, and "
+              "leaves the indices out if only the values are used.",
+          .example = R"(ENTRY e {
+  p = f32[2,5] parameter(0)
+  q = s32[5] constant({3,-1,4,-1,5})
+  a = (f32[2,2], s32[2,2]) topk(p), k=2, largest=true, metadata={op_name="f/largest"}
+  b = (s32[3], s32[3]) topk(q), k=3, largest=false, metadata={op_name="f/smallest"}
+  ROOT t = ((f32[2,2], s32[2,2]), (s32[3], s32[3])) tuple(a, b)
+})",
+          .create = MakePass<RulesOf<AddTopkDecomposerRules, RewriteScope::kSequential>>};
+}
+
+HLOKIT_PASS(StableSortExpander) {
+  return {.name = "stable-sort-expander",
+          .category = "expand",
+          .summary = "expand stable sorts into sorts with indices",
+          .doc =
+              "The index decides between elements of which neither comes first. As XLA's, but an iota "
+              "that is an operand already is not used.",
+          .example = R"(less {
+  a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  c = f32[] parameter(2)
+  d = f32[] parameter(3)
+  ROOT r = pred[] compare(a, b), direction=GT, metadata={op_name="f/less"}
+}
+ENTRY e {
+  k = s32[2,4] constant({{2,1,2,1},{3,3,0,3}})
+  v = f32[2,4] parameter(0)
+  ROOT s = (s32[2,4], f32[2,4]) sort(k, v), dimensions={1}, is_stable=true, to_apply=less, metadata={op_name="f/sort"}
+})",
+          .create = MakePass<RulesOf<AddStableSortExpanderRules, RewriteScope::kSequential>>};
 }
 
 }  // namespace hlokit

@@ -12,6 +12,7 @@
 #include "ir/graph/attribute_views.h"
 #include "ir/graph/traversal.h"
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 #include "passes/rewrite/dead_operands.h"
 #include "passes/rewrite/pattern_rewriter.h"
 #include "passes/rewrite/splat.h"
@@ -214,6 +215,33 @@ absl::StatusOr<bool> TopkRewriter::Run(Module& module) {
   }
   if (rewritten > 0) Count("sorts made top-k", rewritten);
   return rewritten > 0;
+}
+
+HLOKIT_PASS(TopkRewriter) {
+  return {.name = "topk-rewriter",
+          .category = "expand",
+          .summary = "replace sorts of which the first elements are used by top-k",
+          .doc =
+              "A descending sort of f32 or bf16, alone or with an iota, along the first or last dimension, "
+              "becomes the custom-call TopK. As XLA's, which asks the backend whether that is profitable, "
+              "and accepts comparators that are not a total order: here these stay, since zeros of both signs "
+              "would be in another order. Several slices of one result are accepted too, if they are "
+              "equally long.",
+          .example = R"(greater {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  c = s32[] parameter(2)
+  d = s32[] parameter(3)
+  ROOT r = pred[] compare(a, b), direction=GT, type=TOTALORDER
+}
+ENTRY e {
+  p = f32[2,8] parameter(0)
+  i = s32[2,8] iota(), iota_dimension=1
+  s = (f32[2,8], s32[2,8]) sort(p, i), dimensions={1}, is_stable=true, to_apply=greater, metadata={op_name="f/sort"}
+  all = s32[2,8] get-tuple-element(s), index=1
+  ROOT largest = s32[2,3] slice(all), slice={[0:2], [0:3]}, metadata={op_name="f/first"}
+})",
+          .create = MakePass<TopkRewriter>};
 }
 
 }  // namespace hlokit

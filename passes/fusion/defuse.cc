@@ -9,6 +9,7 @@
 #include "ir/graph/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 #include "passes/fusion/fuse.h"
 
 namespace hlokit {
@@ -137,6 +138,43 @@ int64_t InlineFusions(Module& module) {
     }
   }
   return count;
+}
+
+namespace {
+
+class Defuse : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const int64_t fusions = DefuseModule(module);
+    if (fusions > 0) Count("fusions taken apart", fusions);
+    return fusions > 0;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(Defuse) {
+  return {.name = "defuse",
+          .category = "fusion",
+          .summary = "replace fusions by their instructions",
+          .doc =
+              "The inverse of `fusion`: after `cse` and `dce` the program is the original one. Custom "
+              "fusions and those with control edges stay.",
+          .example = R"(HloModule fused
+
+f {
+  a = f32[8]{0} parameter(0)
+  b = f32[8]{0} exponential(a)
+  ROOT c = f32[8]{0} negate(b)
+}
+
+ENTRY main {
+  x = f32[8]{0} parameter(0)
+  ROOT y = f32[8]{0} fusion(x), kind=kLoop, calls=f
+}
+)",
+          .preconditions = kNoSchedule,
+          .create = MakePass<Defuse>};
 }
 
 }  // namespace hlokit

@@ -8,9 +8,12 @@
 #include "ir/builder/builder.h"
 #include "ir/core/saturating.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/dataflow_analysis.h"
+#include "passes/core/pass_row.h"
 #include "passes/layout/tpu_layout_preferences.h"
+#include "passes/target/tpu_target.h"
 
 namespace hlokit {
 namespace {
@@ -131,7 +134,7 @@ void LayoutAssigner::MakeBitcasts(Computation c) {
     if (i.opcode() != Opcode::kTranspose || i.is_root() || !i.has_users()) continue;
     bool only_products = true;
     for (Instruction user : i.users()) {
-      only_products &= user.opcode() == Opcode::kDot || user.opcode() == Opcode::kConvolution;
+      only_products &= OpcodeSet{Opcode::kDot, Opcode::kConvolution}.Contains(user.opcode());
     }
     const Shape from = i.operand(0).shape(), to = i.shape();
     if (!only_products || !from.has_layout() || !IsDefaultSpace(to)) continue;
@@ -276,6 +279,57 @@ absl::StatusOr<LayoutCounts> AssignLayouts(Module& module, const std::optional<t
   }
   if (tile && IsTiled(module)) return LayoutCounts();
   return LayoutAssigner(&module, tile).Run();
+}
+
+namespace {
+
+class LayoutAssignment : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    std::optional<tpu::VectorTile> tile;
+    if (options().String("target") == "tpu") {
+      tile = tpu::TileOf(tpu::TargetOf(*this, module).machine);
+    }
+    const absl::StatusOr<LayoutCounts> counts = AssignLayouts(module, tile);
+    if (!counts.ok()) return counts.status();
+    const int64_t changes = counts->shapes + counts->copies;
+    if (changes > 0) Count("layouts changed", counts->shapes);
+    if (counts->copies > 0) Count("copies added", counts->copies);
+    if (counts->bitcasts > 0) Count("transposes that move nothing", counts->bitcasts);
+    return changes > 0;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(LayoutAssignment) {
+  return {.name = "layout-assignment",
+          .category = "layout",
+          .summary = "assign a layout to every array",
+          .doc =
+              "The last dimension is minor, except for parameters and results of the entry, which keep the caller's "
+              "order and are copied if it differs, and for transposes that only dots and convolutions read, which "
+              "become bitcasts. Target `tpu` adds the tiles of a TPU's memory and chooses the minor dimensions that "
+              "they pad: connected arrays (through elementwise operations, slices, transposes, loops and calls) share "
+              "the order that moves the fewest bytes, including padding, copies at the entry's boundary, reshapes and "
+              "preferences: convolutions prefer batch and features minor, dots no batch dimension minor.",
+          .example = R"(HloModule product
+
+ENTRY main {
+  x = bf16[256,512]{1,0} parameter(0)
+  w = bf16[256,128]{1,0} parameter(1)
+  t = bf16[512,256]{1,0} transpose(x), dimensions={1,0}
+  ROOT d = bf16[512,128]{1,0} dot(t, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+)",
+          .options = {{.name = "target",
+                       .type = OptionInfo::Type::kString,
+                       .default_text = "plain",
+                       .doc = "`plain`, or `tpu` for tiled layouts",
+                       .choices = {"plain", "tpu"}},
+                      tpu::DeviceOption()},
+          .preconditions = kNoSchedule,
+          .create = MakePass<LayoutAssignment>};
 }
 
 }  // namespace hlokit

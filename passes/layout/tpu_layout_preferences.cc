@@ -10,6 +10,7 @@
 #include "ir/core/saturating.h"
 #include "ir/graph/attribute_views.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_table.h"
 #include "passes/analysis/dataflow_analysis.h"
 #include "passes/layout/layout_assignment.h"
 
@@ -338,30 +339,49 @@ class LayoutSolver {
   }
 
   void AddConstraintsFor(Instruction i) {
-    const Opcode opcode = i.opcode();
-    if (opcode == Opcode::kConvolution) {
-      const ConvolutionDims dims = ConvolutionDims::Of(AttrReader(i));
-      if (!dims.ok() || i.operand_count() < 2) return;
-      AddPair(LeafOf(i.operand(0)), dims.input_feature, dims.input_batch);
-      AddPair(LeafOf(i.operand(1)), dims.kernel_output_feature, dims.kernel_input_feature);
-      AddPair(LeafOf(i), dims.output_feature, dims.output_batch);
-    } else if (opcode == Opcode::kDot) {
-      const DotDims dims = DotDims::Of(AttrReader(i));
-      AddNotMinor(LeafOf(i.operand(0)), dims.lhs_batch);
-      AddNotMinor(LeafOf(i.operand(1)), dims.rhs_batch);
-      MinorToMajor batch;
-      for (size_t d = 0; d < dims.lhs_batch.size(); ++d) batch.push_back(static_cast<int64_t>(d));
-      AddNotMinor(LeafOf(i), batch);
-    } else if (opcode == Opcode::kReshape && i.shape().IsArray() && i.operand(0).shape().IsArray()) {
-      AddConstraint(
-          {.kind = LayoutConstraint::kReshape, .leaf = LeafOf(i), .other = LeafOf(i.operand(0)), .weight = 2});
-      AddConstraint(
-          {.kind = LayoutConstraint::kReshape, .leaf = LeafOf(i.operand(0)), .other = LeafOf(i), .weight = 2});
-    } else if (opcode == Opcode::kCustomCall || HasTrait(opcode, kAsyncChain)) {
-      for (int64_t k = 0; k < i.shape().leaf_count(); ++k) AddFixed(LeafOf(i, k), kFixedLayoutWeight);
-      for (Instruction operand : i.operands()) {
-        if (operand.shape().IsArray()) AddFixed(LeafOf(operand), 2);
-      }
+    using Rule = void (LayoutSolver::*)(Instruction);
+    static constexpr OpcodeRow<Rule> kRows[] = {
+        {Opcode::kConvolution, &LayoutSolver::AddConvolution},
+        {Opcode::kDot, &LayoutSolver::AddDot},
+        {Opcode::kReshape, &LayoutSolver::AddReshape},
+        {Opcode::kCustomCall, &LayoutSolver::AddGivenLayouts},
+    };
+    static constexpr auto kRules = MakeOpcodeHandlers<Rule>(kRows);
+    if (const Rule rule = kRules[static_cast<size_t>(i.opcode())]; rule != nullptr) {
+      (this->*rule)(i);
+    } else if (HasTrait(i.opcode(), kAsyncChain)) {
+      AddGivenLayouts(i);
+    }
+  }
+
+  void AddConvolution(Instruction i) {
+    const ConvolutionDims dims = ConvolutionDims::Of(AttrReader(i));
+    if (!dims.ok() || i.operand_count() < 2) return;
+    AddPair(LeafOf(i.operand(0)), dims.input_feature, dims.input_batch);
+    AddPair(LeafOf(i.operand(1)), dims.kernel_output_feature, dims.kernel_input_feature);
+    AddPair(LeafOf(i), dims.output_feature, dims.output_batch);
+  }
+
+  void AddDot(Instruction i) {
+    const DotDims dims = DotDims::Of(AttrReader(i));
+    AddNotMinor(LeafOf(i.operand(0)), dims.lhs_batch);
+    AddNotMinor(LeafOf(i.operand(1)), dims.rhs_batch);
+    MinorToMajor batch;
+    for (size_t d = 0; d < dims.lhs_batch.size(); ++d) batch.push_back(static_cast<int64_t>(d));
+    AddNotMinor(LeafOf(i), batch);
+  }
+
+  void AddReshape(Instruction i) {
+    if (!i.shape().IsArray() || !i.operand(0).shape().IsArray()) return;
+    const uint32_t result = LeafOf(i), operand = LeafOf(i.operand(0));
+    AddConstraint({.kind = LayoutConstraint::kReshape, .leaf = result, .other = operand, .weight = 2});
+    AddConstraint({.kind = LayoutConstraint::kReshape, .leaf = operand, .other = result, .weight = 2});
+  }
+
+  void AddGivenLayouts(Instruction i) {
+    for (int64_t k = 0; k < i.shape().leaf_count(); ++k) AddFixed(LeafOf(i, k), kFixedLayoutWeight);
+    for (Instruction operand : i.operands()) {
+      if (operand.shape().IsArray()) AddFixed(LeafOf(operand), 2);
     }
   }
 

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
 
 namespace hlokit::query {
 namespace {
@@ -19,8 +20,8 @@ enum class Role : uint8_t { kOutside, kInput, kComputed };
 // meaning, or would hide a value that the text states.
 bool IsTakenWithUser(Instruction operand, Instruction user) {
   const bool splat = operand.opcode() == Opcode::kBroadcast && operand.operand(0).opcode() == Opcode::kConstant;
-  return operand.opcode() == Opcode::kConstant || operand.opcode() == Opcode::kIota || splat ||
-         operand.shape().IsToken() || HasTrait(user.opcode(), kEndsAsync);
+  return OpcodeSet{Opcode::kConstant, Opcode::kIota}.Contains(operand.opcode()) || splat || operand.shape().IsToken() ||
+         HasTrait(user.opcode(), kEndsAsync);
 }
 
 // Sets the role of each instruction of the computation that the results need, by distance from them.

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "ir/ops/opcode.h"
+#include "ir/ops/opcode_set.h"
 
 namespace hlokit::query {
 namespace {
@@ -30,7 +31,7 @@ template <typename Visit>
 void ForEachArgument(Instruction call, Computation callee, int64_t branch, Visit visit) {
   const int64_t parameters = callee.parameter_count(), operands = call.operand_count();
   const Opcode opcode = call.opcode();
-  if (opcode == Opcode::kCall || opcode == Opcode::kFusion || opcode == Opcode::kAsyncStart) {
+  if (OpcodeSet{Opcode::kCall, Opcode::kFusion, Opcode::kAsyncStart}.Contains(opcode)) {
     for (int64_t k = 0; k < std::min(parameters, operands); ++k) visit(k, k);
   } else if (opcode == Opcode::kWhile) {
     if (operands > 0 && parameters > 0) visit(0, 0);
@@ -123,7 +124,7 @@ std::vector<Instruction> ValueFlow::Next(Instruction i, FlowDirection direction,
 
 bool ValueFlow::ForwardsLeaves(Instruction i) {
   const Opcode opcode = i.opcode();
-  return opcode == Opcode::kParameter || opcode == Opcode::kTuple || opcode == Opcode::kGetTupleElement ||
+  return OpcodeSet{Opcode::kParameter, Opcode::kTuple, Opcode::kGetTupleElement}.Contains(opcode) ||
          HasTrait(opcode, kIdentity) || ReturnsLeaves(opcode);
 }
 

@@ -11,10 +11,12 @@
 #include "ir/builder/builder.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
+#include "ir/graph/instruction_queries.h"
 #include "ir/graph/side_effects.h"
 #include "parser/hlo/attribute_value.h"
 #include "parser/hlo/literal_parser.h"
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 #include "passes/query/query.h"
 
 namespace hlokit::query {
@@ -153,8 +155,8 @@ void EraseDead(Module& module, std::vector<InstructionId> open) {
   while (!open.empty()) {
     const Instruction i = module.instruction(open.back());
     open.pop_back();
-    if (!i.record().parent.valid() || i.has_users() || i.is_root() || i.opcode() == Opcode::kParameter ||
-        HasSideEffectNoRecurse(i) || i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) {
+    if (!i.record().parent.valid() || !IsUnused(i) || HasSideEffectNoRecurse(i) || i.has(Attr::kControlPredecessors) ||
+        !i.control_successors().empty()) {
       continue;
     }
     for (const Instruction operand : i.operands()) open.push_back(operand.id());
@@ -248,3 +250,64 @@ absl::StatusOr<bool> SetAttributePass::Run(Module& module) {
 }
 
 }  // namespace hlokit::query
+
+namespace hlokit {
+namespace {
+
+OptionInfo MatchOption() {
+  return {.name = "match",
+          .type = OptionInfo::Type::kString,
+          .default_text = "",
+          .doc = "a pattern of instructions, as `hlo-inspect find` takes it"};
+}
+
+OptionInfo WhereOption() {
+  return {.name = "where",
+          .type = OptionInfo::Type::kString,
+          .default_text = "",
+          .doc = "a condition on the matches, as `hlo-inspect find --where` takes it"};
+}
+
+}  // namespace
+
+HLOKIT_PASS(Replace) {
+  return {.name = "replace",
+          .category = "edits",
+          .summary = "replace the instructions that match a pattern",
+          .doc =
+              "replace{match=add(%x,0),with=%x}: each match is replaced by a variable of the pattern, a number, or "
+              "instructions of these, all operands given. Attributes are those of the matched instruction of "
+              "the same opcode. The shape must stay. Replaced instructions that nothing uses are removed; "
+              "new ones are not matched again.",
+          .options = {MatchOption(),
+                      {.name = "with",
+                       .type = OptionInfo::Type::kString,
+                       .default_text = "",
+                       .doc = "what replaces a match: convert(dot(%x,%y)), %x, 0"},
+                      WhereOption()},
+          .preconditions = "the replacement computes what is wanted: nothing checks that values stay.",
+          .create = MakePass<query::ReplacePass>};
+}
+
+HLOKIT_PASS(SetAttribute) {
+  return {.name = "set-attribute",
+          .category = "edits",
+          .summary = "set an attribute of the instructions that match a pattern",
+          .doc =
+              "set-attribute{match=dot,name=operand_precision,value={highest,highest}}: the attribute by its name "
+              "in HLO text, with a value as there; without a value it is removed. Attributes that name "
+              "computations or instructions, and metadata, cannot be set.",
+          .options = {MatchOption(),
+                      {.name = "name",
+                       .type = OptionInfo::Type::kString,
+                       .default_text = "",
+                       .doc = "the name of the attribute"},
+                      {.name = "value",
+                       .type = OptionInfo::Type::kString,
+                       .default_text = "",
+                       .doc = "its value, as in HLO text; empty: removes it"},
+                      WhereOption()},
+          .create = MakePass<query::SetAttributePass>};
+}
+
+}  // namespace hlokit

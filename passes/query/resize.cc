@@ -10,6 +10,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "ir/verify/verifier.h"
+#include "passes/core/pass_row.h"
 #include "passes/query/dimension_flow.h"
 #include "passes/query/query.h"
 #include "passes/query/resize_dimension.h"
@@ -98,3 +99,30 @@ absl::StatusOr<bool> ResizePass::Run(Module& module) {
 }
 
 }  // namespace hlokit::query
+
+namespace hlokit {
+
+HLOKIT_PASS(Resize) {
+  return {
+      .name = "resize",
+      .category = "edits",
+      .summary = "change the batch size of a program",
+      .doc =
+          "resize{batch=8:16}: the dimension of entry parameters with the size 8 becomes 16, and what follows "
+          "from it: it is followed by the rules of shardings through operations, and through tuples, "
+          "fusions, calls, loops and branches; limits of slices and sizes of dynamic slices and gathers "
+          "change too. An operation through which it cannot be followed is an error that names it, and "
+          "the module stays. Constants that depend on the size, such as the divisor of a mean, stay.",
+      .options = {{.name = "batch", .type = OptionInfo::Type::kString, .default_text = "", .doc = "the sizes, FROM:TO"},
+                  {.name = "parameters",
+                   .type = OptionInfo::Type::kString,
+                   .default_text = "",
+                   .doc = "the entry parameters that have the dimension, [a,b]; empty: all with the size FROM"},
+                  {.name = "dimension",
+                   .type = OptionInfo::Type::kInt,
+                   .default_text = "0",
+                   .doc = "the number of the dimension in these parameters"}},
+      .create = MakePass<query::ResizePass>};
+}
+
+}  // namespace hlokit

@@ -12,6 +12,7 @@
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/thread_group.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
 #include "parser/formats/parser.h"
@@ -23,7 +24,7 @@ namespace {
 
 // Returns true for instructions that compute nothing.
 bool IsStructural(Opcode opcode) {
-  return HasTrait(opcode, kLeaf) || opcode == Opcode::kTuple || opcode == Opcode::kGetTupleElement;
+  return HasTrait(opcode, kLeaf) || OpcodeSet{Opcode::kTuple, Opcode::kGetTupleElement}.Contains(opcode);
 }
 
 // Linear in the module.

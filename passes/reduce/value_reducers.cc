@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/builder/builder.h"
+#include "ir/graph/instruction_queries.h"
 #include "ir/graph/traversal.h"
 #include "ir/types/literal.h"
 #include "passes/reduce/module_edits.h"
@@ -136,7 +137,7 @@ class DropUnused : public Reducer {
     while (!open.empty()) {
       const Instruction i = module.instruction(open.back());
       open.pop_back();
-      if (!IsAlive(module, i.id()) || i.has_users() || i.is_root() || i.opcode() == Opcode::kParameter) continue;
+      if (!IsAlive(module, i.id()) || !IsUnused(i)) continue;
       std::vector<InstructionId> operands;
       for (Instruction operand : i.operands()) operands.push_back(operand.id());
       module.Erase(i.id());

@@ -9,6 +9,7 @@
 #include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/text_writer.h"
+#include "ir/graph/instruction_queries.h"
 #include "passes/analysis/trip_count.h"
 #include "passes/annotations/annotations.h"
 
@@ -86,8 +87,8 @@ void EraseUnused(Module& module, InstructionId id) {
   while (!dead.empty()) {
     const Instruction i = module.instruction(dead.back());
     dead.pop_back();
-    if (!i.record().parent.valid() || i.has_users() || i.opcode() == Opcode::kParameter || i.is_root() ||
-        i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) {
+    if (!i.record().parent.valid() || !IsUnused(i) || i.has(Attr::kControlPredecessors) ||
+        !i.control_successors().empty()) {
       continue;
     }
     for (Instruction operand : i.operands()) dead.push_back(operand.id());

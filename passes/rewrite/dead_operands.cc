@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "ir/graph/instruction_queries.h"
 #include "ir/graph/side_effects.h"
 #include "passes/annotations/annotations.h"
 #include "passes/rewrite/pattern_rewriter.h"
@@ -14,8 +15,8 @@ void EraseDead(Module& module, InstructionId first, InstructionId to) {
   while (!dead.empty()) {
     const Instruction i = module.instruction(dead.back());
     dead.pop_back();
-    if (!i.record().parent.valid() || i.has_users() || i.is_root() || i.opcode() == Opcode::kParameter ||
-        HasControlEdges(i) || (i.id() != first && HasSideEffectNoRecurse(i)) ||
+    if (!i.record().parent.valid() || !IsUnused(i) || HasControlEdges(i) ||
+        (i.id() != first && HasSideEffectNoRecurse(i)) ||
         (i.id() != first && MightHaveCalledComputations(i.opcode()))) {
       continue;
     }

@@ -14,10 +14,13 @@
 #include "passes/analysis/loop.h"
 #include "passes/analysis/memory.h"
 #include "passes/analysis/trip_count.h"
+#include "passes/core/pass_row.h"
 #include "passes/rewrite/change_loop.h"
 #include "passes/rewrite/loop_body_cloner.h"
 #include "passes/schedule/forward_collective_pipeliner.h"
 #include "passes/schedule/loop_collectives.h"
+#include "passes/schedule/memory_limit.h"
+#include "passes/target/tpu_target.h"
 
 namespace hlokit {
 namespace {
@@ -191,6 +194,84 @@ absl::StatusOr<PipelinedCounts> PipelineCollectives(Module& module, int64_t memo
     counts.forward += delayer.count();
   }
   return counts;
+}
+
+namespace {
+
+class CollectivePipeliner : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<PipelinedCounts> made =
+        PipelineCollectives(module, HbmBytes(*this, tpu::TargetOf(*this, module)), Direction());
+    if (!made.ok()) return made.status();
+    if (made->backward > 0) Count("collectives issued an iteration ahead", made->backward);
+    if (made->forward > 0) Count("collectives issued an iteration later", made->forward);
+    return made->backward + made->forward > 0;
+  }
+
+ private:
+  PipelineDirection Direction() const {
+    const std::string_view direction = options().String("direction");
+    if (direction == "backward") return PipelineDirection::kBackward;
+    return direction == "forward" ? PipelineDirection::kForward : PipelineDirection::kBoth;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(CollectivePipeliner) {
+  return {
+      .name = "collective-pipeliner",
+      .category = "schedule",
+      .summary = "pipeline collectives of loops: issue them an iteration ahead or later",
+      .doc =
+          "A collective that depends only on loop-invariant values and the induction variable, such as the all-gather "
+          "of a layer's weights, moves to the previous iteration, the first one before the loop, and its result "
+          "becomes loop state. The last iteration computes an unused one. A collective whose result is only stored, "
+          "such as the reduce-scatter of a layer's gradient, moves to the next iteration, the last one after the "
+          "loop. For loops with a known trip count, if there is memory for the additional loop state.",
+      .example = R"(HloModule layers
+
+cond {
+  p = (s32[], f32[8,64]{1,0}, f32[4,32,64]{2,1,0}) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  n = s32[] constant(4)
+  ROOT c = pred[] compare(i, n), direction=LT
+}
+
+body {
+  p = (s32[], f32[8,64]{1,0}, f32[4,32,64]{2,1,0}) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  x = f32[8,64]{1,0} get-tuple-element(p), index=1
+  all = f32[4,32,64]{2,1,0} get-tuple-element(p), index=2
+  zero = s32[] constant(0)
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  part = f32[1,32,64]{2,1,0} dynamic-slice(all, i, zero, zero), dynamic_slice_sizes={1,32,64}
+  half = f32[32,64]{1,0} reshape(part)
+  w = f32[64,64]{1,0} all-gather(half), replica_groups={{0,1}}, dimensions={0}
+  y = f32[8,64]{1,0} dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT t = (s32[], f32[8,64]{1,0}, f32[4,32,64]{2,1,0}) tuple(next, y, all)
+}
+
+ENTRY main {
+  x = f32[8,64]{1,0} parameter(0)
+  all = f32[4,32,64]{2,1,0} parameter(1)
+  zero = s32[] constant(0)
+  t = (s32[], f32[8,64]{1,0}, f32[4,32,64]{2,1,0}) tuple(zero, x, all)
+  w = (s32[], f32[8,64]{1,0}, f32[4,32,64]{2,1,0}) while(t), condition=cond, body=body
+  ROOT y = f32[8,64]{1,0} get-tuple-element(w), index=1
+}
+)",
+      .options = {tpu::DeviceOption(),
+                  HbmBytesOption(),
+                  {.name = "direction",
+                   .type = OptionInfo::Type::kString,
+                   .default_text = "both",
+                   .doc = "backward: only an iteration earlier; forward: only an iteration later",
+                   .choices = {"both", "backward", "forward"}}},
+      .preconditions = kNoSchedule,
+      .create = MakePass<CollectivePipeliner>};
 }
 
 }  // namespace hlokit

@@ -8,8 +8,11 @@
 #include "absl/container/flat_hash_set.h"
 #include "ir/builder/builder.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/dataflow_analysis.h"
+#include "passes/core/pass_row.h"
+#include "passes/schedule/argument_copies.h"
 
 namespace hlokit {
 namespace {
@@ -43,7 +46,7 @@ CopyInserter::Role CopyInserter::RoleOf(Computation c) const {
     if (caller.opcode() == Opcode::kWhile && caller.computation_attr(Attr::kBody).id() == c.id()) {
       return Role::kLoopBody;
     }
-    if (caller.opcode() == Opcode::kConditional || caller.opcode() == Opcode::kCall) role = Role::kBranch;
+    if (OpcodeSet{Opcode::kConditional, Opcode::kCall}.Contains(caller.opcode())) role = Role::kBranch;
   }
   return role;
 }
@@ -151,7 +154,7 @@ absl::Status CopyInserter::Run(Computation c) {
   for (InstructionId id : order) {
     const Instruction i = module_.instruction(id);
     int64_t overwritten = 0;
-    if (i.opcode() == Opcode::kWhile || i.opcode() == Opcode::kDynamicUpdateSlice) overwritten = 1;
+    if (OpcodeSet{Opcode::kWhile, Opcode::kDynamicUpdateSlice}.Contains(i.opcode())) overwritten = 1;
     if (i.opcode() == Opcode::kScatter) overwritten = (i.operand_count() - 1) / 2;
     for (int64_t k = 0; k < overwritten; ++k) {
       if (!IsFlat(i.operand(k).shape())) continue;
@@ -206,6 +209,58 @@ absl::StatusOr<int64_t> InsertCopies(Module& module) {
     if (absl::Status status = inserter.Run(c); !status.ok()) return status;
   }
   return inserter.copies();
+}
+
+namespace {
+
+class CopyInsertion : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> copies =
+        options().Bool("arguments-only") ? InsertArgumentCopies(module) : InsertCopies(module);
+    if (!copies.ok()) return copies.status();
+    if (*copies > 0) Count("copies added", *copies);
+    return *copies > 0;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(CopyInsertion) {
+  return {
+      .name = "copy-insertion",
+      .category = "schedule",
+      .summary = "copy values that would otherwise be overwritten before their last use",
+      .doc =
+          "Adds the copies needed so that each array of a loop state keeps its buffer, updates in place overwrite "
+          "no value with other uses, and results do not share memory with parameters or each other.",
+      .example = R"(HloModule swap
+
+cond {
+  p = (f32[8]{0}, f32[8]{0}) parameter(0)
+  ROOT c = pred[] constant(false)
+}
+
+body {
+  p = (f32[8]{0}, f32[8]{0}) parameter(0)
+  a = f32[8]{0} get-tuple-element(p), index=0
+  b = f32[8]{0} get-tuple-element(p), index=1
+  ROOT t = (f32[8]{0}, f32[8]{0}) tuple(b, a)
+}
+
+ENTRY main {
+  x = f32[8]{0} parameter(0)
+  t = (f32[8]{0}, f32[8]{0}) tuple(x, x)
+  ROOT w = (f32[8]{0}, f32[8]{0}) while(t), condition=cond, body=body
+}
+)",
+      .options = {{.name = "arguments-only",
+                   .type = OptionInfo::Type::kBool,
+                   .default_text = "false",
+                   .doc = "only copies of arguments and constants of the program that are results, or are updated in "
+                          "place, and are not donated"}},
+      .preconditions = kNoSchedule,
+      .create = MakePass<CopyInsertion>};
 }
 
 }  // namespace hlokit

@@ -9,6 +9,8 @@
 
 #include "ir/graph/attribute_views.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
+#include "ir/ops/opcode_table.h"
 #include "passes/rewrite/pattern_rewriter.h"
 
 namespace hlokit {
@@ -48,8 +50,9 @@ bool HasUnitStrides(Instruction slice) {
 // Returns true for operations whose results hold arrays that were elsewhere before.
 bool PassesArraysOn(Instruction i) {
   const Opcode opcode = i.opcode();
-  return CallsSequentialCode(opcode) || opcode == Opcode::kTuple || opcode == Opcode::kGetTupleElement ||
-         opcode == Opcode::kOptimizationBarrier || opcode == Opcode::kDynamicUpdateSlice ||
+  static constexpr OpcodeSet kPassingOn = {Opcode::kTuple, Opcode::kGetTupleElement, Opcode::kOptimizationBarrier,
+                                           Opcode::kDynamicUpdateSlice};
+  return CallsSequentialCode(opcode) || kPassingOn.Contains(opcode) ||
          (opcode == Opcode::kBitcast && i.operand(0).shape().IsArray()) || (IsMoveToHost(i) && IsReplaceableMove(i));
 }
 
@@ -64,7 +67,7 @@ int64_t LeavesBefore(Shape tuple, int64_t index) {
 
 bool IsMoveToHost(Instruction i) { return IsMove(i, "MoveToHost"); }
 bool IsMoveToDevice(Instruction i) { return IsMove(i, "MoveToDevice"); }
-bool IsSlice(Instruction i) { return i.opcode() == Opcode::kDynamicSlice || i.opcode() == Opcode::kSlice; }
+bool IsSlice(Instruction i) { return OpcodeSet{Opcode::kDynamicSlice, Opcode::kSlice}.Contains(i.opcode()); }
 
 bool OnlyMovesToDevice(Instruction slice) {
   if (slice.is_root() || HasControlEdges(slice) || !slice.has_users()) return false;
@@ -186,42 +189,77 @@ bool HostBuffers::RejectsCall(Instruction caller) {
   return true;
 }
 
-void HostBuffers::FollowOperands(Instruction user) {
-  const Opcode opcode = user.opcode();
-  const bool calls = CallsSequentialCode(opcode);
-  if (calls && RejectsCall(user)) return;
-  if (IsMoveToHost(user) && IsReplaceableMove(user)) seeds_.push_back(First(user));
-  if (opcode == Opcode::kGetTupleElement) {
-    const Instruction tuple = user.operand(0);
-    const int64_t before = LeavesBefore(tuple.shape(), user.int_attr(Attr::kIndex));
-    for (int64_t leaf = 0; leaf < user.shape().leaf_count(); ++leaf) {
-      if (defined_[First(user) + leaf] == 0) PassOn(tuple, before + leaf, user, leaf, 1);
-    }
-    return;
-  }
+bool HostBuffers::PassTuple(Instruction user, int64_t k) {
+  // All operands with the first one.
   int64_t before = 0;
+  for (int64_t each = 0; k == 0 && each < user.operand_count(); ++each) {
+    PassOperand(user, each, user, before);
+    before += user.operand(each).shape().leaf_count();
+  }
+  return true;
+}
+
+bool HostBuffers::PassElement(Instruction user, int64_t /*k*/) {
+  const Instruction tuple = user.operand(0);
+  const int64_t before = LeavesBefore(tuple.shape(), user.int_attr(Attr::kIndex));
+  for (int64_t leaf = 0; leaf < user.shape().leaf_count(); ++leaf) {
+    if (defined_[First(user) + leaf] == 0) PassOn(tuple, before + leaf, user, leaf, 1);
+  }
+  return true;
+}
+
+bool HostBuffers::PassWhole(Instruction user, int64_t k) {
+  PassOperand(user, k, user, 0);
+  return true;
+}
+
+bool HostBuffers::PassBitcast(Instruction user, int64_t k) { return PassesArraysOn(user) && PassWhole(user, k); }
+
+bool HostBuffers::PassUpdate(Instruction user, int64_t k) {
+  if (k == 0) return PassWhole(user, k);
+  if (k != 1 || IsDefinedOnDevice(user.operand(k))) return false;
+  updates_.emplace_back(First(user.operand(k)), First(user));
+  return true;
+}
+
+bool HostBuffers::PassLoop(Instruction user, int64_t k) {
+  for (Computation callee : user.called_computations()) {
+    PassOn(user, 0, callee.parameter(0), 0, user.shape().leaf_count());
+  }
+  return PassWhole(user, k);
+}
+
+bool HostBuffers::PassCall(Instruction user, int64_t k) {
+  PassOperand(user, k, user.called_computations()[0].parameter(k), 0);
+  return true;
+}
+
+bool HostBuffers::PassBranch(Instruction user, int64_t k) {
+  if (k == 0) return false;
+  PassOperand(user, k, user.called_computations()[static_cast<size_t>(k - 1)].parameter(0), 0);
+  return true;
+}
+
+void HostBuffers::FollowOperands(Instruction user) {
+  using Pass = bool (HostBuffers::*)(Instruction, int64_t);
+  static constexpr OpcodeRow<Pass> kRows[] = {
+      {Opcode::kTuple, &HostBuffers::PassTuple},
+      {Opcode::kGetTupleElement, &HostBuffers::PassElement},
+      {Opcode::kOptimizationBarrier, &HostBuffers::PassWhole},
+      {Opcode::kBitcast, &HostBuffers::PassBitcast},
+      {Opcode::kDynamicUpdateSlice, &HostBuffers::PassUpdate},
+      {Opcode::kWhile, &HostBuffers::PassLoop},
+      {Opcode::kCall, &HostBuffers::PassCall},
+      {Opcode::kConditional, &HostBuffers::PassBranch},
+  };
+  static constexpr auto kPass = MakeOpcodeHandlers<Pass>(kRows);
+  const Opcode opcode = user.opcode();
+  if (CallsSequentialCode(opcode) && RejectsCall(user)) return;
+  if (IsMoveToHost(user) && IsReplaceableMove(user)) seeds_.push_back(First(user));
+  const Pass pass = kPass[static_cast<size_t>(opcode)];
   for (int64_t k = 0; k < user.operand_count(); ++k) {
-    const Instruction operand = user.operand(k);
-    if (opcode == Opcode::kTuple) {
-      PassOperand(user, k, user, before);
-      before += operand.shape().leaf_count();
-    } else if (opcode == Opcode::kOptimizationBarrier || (opcode == Opcode::kBitcast && PassesArraysOn(user)) ||
-               (opcode == Opcode::kDynamicUpdateSlice && k == 0)) {
-      PassOperand(user, k, user, 0);
-    } else if (opcode == Opcode::kDynamicUpdateSlice && k == 1 && !IsDefinedOnDevice(operand)) {
-      updates_.emplace_back(First(operand), First(user));
-    } else if (opcode == Opcode::kWhile) {
-      for (Computation callee : user.called_computations()) {
-        PassOn(user, 0, callee.parameter(0), 0, user.shape().leaf_count());
-      }
-      PassOperand(user, k, user, 0);
-    } else if (opcode == Opcode::kCall) {
-      PassOperand(user, k, user.called_computations()[0].parameter(k), 0);
-    } else if (opcode == Opcode::kConditional && k > 0) {
-      PassOperand(user, k, user.called_computations()[static_cast<size_t>(k - 1)].parameter(0), 0);
-    } else if (!ReadsFromHost(user, k)) {
-      RejectAll(operand);
-    }
+    if (pass != nullptr && (this->*pass)(user, k)) continue;
+    if (!ReadsFromHost(user, k)) RejectAll(user.operand(k));
   }
 }
 

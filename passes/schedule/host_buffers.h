@@ -62,6 +62,15 @@ class HostBuffers {
   // Leaves of `from`, from `from_leaf` on, are passed on to those of `to`.
   void PassOn(Instruction from, int64_t from_leaf, Instruction to, int64_t to_leaf, int64_t count);
   void PassOperand(Instruction user, int64_t k, Instruction to, int64_t to_leaf);
+  // Pass operand `k` of `user` on. Return false if the user does not.
+  bool PassTuple(Instruction user, int64_t k);
+  bool PassElement(Instruction user, int64_t k);
+  bool PassWhole(Instruction user, int64_t k);
+  bool PassBitcast(Instruction user, int64_t k);
+  bool PassUpdate(Instruction user, int64_t k);
+  bool PassLoop(Instruction user, int64_t k);
+  bool PassCall(Instruction user, int64_t k);
+  bool PassBranch(Instruction user, int64_t k);
   bool RejectsCall(Instruction caller);
   bool ReadsFromHost(Instruction user, int64_t k) const;
   void CheckShapes();

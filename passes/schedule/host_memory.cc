@@ -12,6 +12,7 @@
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
 #include "passes/collective/async_pair.h"
+#include "passes/core/pass_row.h"
 #include "passes/rewrite/pattern_rewriter.h"
 
 namespace hlokit {
@@ -118,6 +119,72 @@ absl::StatusOr<int64_t> MakeHostTransfersAsync(Module& module, int64_t host_memo
     }
   }
   return made;
+}
+
+OptionInfo HostMemorySpaceOption() {
+  return {.name = "host-memory-space",
+          .type = OptionInfo::Type::kInt,
+          .default_text = "5",
+          .doc = "number of the memory space of the host, S(5) in layouts",
+          .min = 1};
+}
+
+namespace {
+
+class MemoryPlacementConverter : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> count = ConvertMemoryPlacements(module);
+    if (!count.ok()) return count.status();
+    if (*count > 0) Count("placements converted", *count);
+    return *count > 0;
+  }
+};
+
+class HostTransferAsyncifier : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> count = MakeHostTransfersAsync(module, options().Int("host-memory-space"));
+    if (!count.ok()) return count.status();
+    if (*count > 0) Count("transfers made asynchronous", *count);
+    return *count > 0;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(ConvertMemoryPlacementToInternalAnnotations) {
+  return {.name = "convert-memory-placement-to-internal-annotations",
+          .category = "schedule",
+          .summary = "convert placements in memories to calls that name the memory",
+          .doc =
+              "Calls of annotate_device_placement, as JAX makes them, become calls of MoveToHost, MoveToDevice, "
+              "PinToDevice or PinToDeviceSram. As in XLA, but other frontend attributes stay.",
+          .example = R"(ENTRY e {
+  x = f32[8] parameter(0)
+  there = f32[8] custom-call(x), custom_call_target="annotate_device_placement", custom_call_has_side_effect=true, frontend_attributes={_xla_buffer_placement="pinned_host"}
+  ROOT y = f32[8] negate(there)
+})",
+          .create = MakePass<MemoryPlacementConverter>};
+}
+
+HLOKIT_PASS(HostMemoryTransferAsyncifier) {
+  return {.name = "host-memory-transfer-asyncifier",
+          .category = "schedule",
+          .summary = "make transfers between host and device asynchronous",
+          .doc =
+              "Dynamic-slices from arrays in the host's memory, dynamic-update-slices of them and copies become "
+              "start and done, between which `schedule` puts other work. As in XLA.",
+          .example = R"(ENTRY e {
+  weights = f32[4,8]{1,0:S(5)} parameter(0)
+  layer = s32[] parameter(1)
+  zero = s32[] constant(0)
+  w = f32[1,8]{1,0} dynamic-slice(weights, layer, zero), dynamic_slice_sizes={1,8}
+  ROOT y = f32[1,8]{1,0} negate(w)
+})",
+          .options = {HostMemorySpaceOption()},
+          .preconditions = kNoSchedule,
+          .create = MakePass<HostTransferAsyncifier>};
 }
 
 }  // namespace hlokit

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "ir/graph/module.h"
+#include "passes/core/pass.h"
 
 namespace hlokit {
 
@@ -29,6 +30,9 @@ absl::StatusOr<HostOffloadCounts> OffloadToHost(Module& module, int64_t host_mem
 // Makes transfers between the device and the memory space of the host asynchronous: dynamic-slices that read from it,
 // dynamic-update-slices that write to it, and copies. Returns their number.
 absl::StatusOr<int64_t> MakeHostTransfersAsync(Module& module, int64_t host_memory_space);
+
+// The option of passes that says which memory space that is.
+OptionInfo HostMemorySpaceOption();
 
 // Lets results reuse the buffers of parameters of the same size and memory space, largest first: those that the header
 // declares as donors, or all. Returns the number of aliases added.

@@ -9,7 +9,9 @@
 
 #include "ir/builder/builder.h"
 #include "passes/analysis/loop.h"
+#include "passes/core/pass_row.h"
 #include "passes/rewrite/dead_operands.h"
+#include "passes/rewrite/rule_pass.h"
 #include "passes/schedule/host_buffers.h"
 
 namespace hlokit {
@@ -161,6 +163,43 @@ void AddHostOffloadLegalizeRules(RewritePatternSet* rules) {
              ChangeBeforeMoveToHost);
   rules->Add({Opcode::kCustomCall}, "changes moved after moves to the device", ChangeAfterMoveToDevice);
   rules->Add({Opcode::kSlice, Opcode::kDynamicSlice}, "copies moved after slices", CopyAfterSlice);
+}
+
+namespace {
+
+class HostOffloadLegalize : public RulesOf<AddHostOffloadLegalizeRules, RewriteScope::kSequential> {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    if (module.header().is_scheduled) return false;
+    const int64_t sunk = SinkHostCopiesIntoLoops(module);
+    if (sunk > 0) Count("copies moved into loops", sunk);
+    const absl::StatusOr<bool> changed = RulePass::Run(module);
+    if (!changed.ok()) return changed.status();
+    return sunk > 0 || *changed;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(HostOffloadLegalize) {
+  return {.name = "host-offload-legalize",
+          .category = "schedule",
+          .summary = "move changes of layout and shape away from calls that move arrays to the host",
+          .doc =
+              "Copies, reshapes and bitcasts after MoveToHost come before it, those before MoveToDevice after "
+              "it, also past slices, so that host-offloader finds the calls next to what it replaces. A copy before a "
+              "loop that only moves slices of it to the device moves into the loop. XLA's follows arrays "
+              "through any tuples and loops to the copies between the calls, and moves these down; here a copy "
+              "in the loop that stores the slices stays.",
+          .example = R"(ENTRY e {
+  x = f32[8,4] parameter(0)
+  there = f32[8,4] custom-call(x), custom_call_target="MoveToHost"
+  flat = f32[32] reshape(there)
+  back = f32[32] custom-call(flat), custom_call_target="MoveToDevice"
+  ROOT y = f32[32] negate(back)
+})",
+          .preconditions = kNoSchedule,
+          .create = MakePass<HostOffloadLegalize>};
 }
 
 }  // namespace hlokit

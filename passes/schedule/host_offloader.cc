@@ -11,6 +11,7 @@
 #include "ir/graph/attribute_views.h"
 #include "ir/graph/traversal.h"
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 #include "passes/rewrite/dead_operands.h"
 #include "passes/rewrite/pattern_rewriter.h"
 #include "passes/schedule/host_buffers.h"
@@ -224,6 +225,47 @@ absl::StatusOr<HostOffloadCounts> OffloadToHost(Module& module, int64_t host_mem
   const absl::StatusOr<HostBuffers> buffers = HostBuffers::Create(module, host_memory_space);
   if (!buffers.ok()) return buffers.status();
   return HostOffloader(&module, &*buffers, host_memory_space).Run();
+}
+
+namespace {
+
+class HostOffload : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<HostOffloadCounts> counts = OffloadToHost(module, options().Int("host-memory-space"));
+    if (!counts.ok()) return counts.status();
+    if (counts->arrays > 0) Count("arrays offloaded", counts->arrays);
+    if (counts->parameters > 0) Count("parameters placed on the host", counts->parameters);
+    const int64_t redundant = counts->redundant_stores + counts->redundant_loads;
+    if (redundant > 0) Count("redundant moves removed", redundant);
+    return counts->arrays + counts->parameters + redundant > 0;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(HostOffloader) {
+  return {.name = "host-offloader",
+          .category = "schedule",
+          .summary = "keep arrays in the memory of the host between MoveToHost and MoveToDevice",
+          .doc =
+              "MoveToHost becomes a copy to the host's memory space or a dynamic-update-slice of an array in "
+              "it, MoveToDevice a copy from it or a dynamic-slice. Arrays are followed through tuples, loops, "
+              "calls and branches, from parameters and to results that the layout of the entry places on the "
+              "host. As in XLA, but an array that an operation of the device reads is left alone, where XLA "
+              "marks the operation to run on the host; the buffer of updates is a copy, where XLA allocates one "
+              "without values; and results of computations that run on the host are not followed. "
+              "host-offload-legalize moves changes of layout out of the way.",
+          .example = R"(ENTRY e {
+  x = f32[8] parameter(0)
+  activation = f32[8] exponential(x)
+  there = f32[8] custom-call(activation), custom_call_target="MoveToHost"
+  back = f32[8] custom-call(there), custom_call_target="MoveToDevice"
+  ROOT y = f32[8] add(x, back)
+})",
+          .options = {HostMemorySpaceOption()},
+          .preconditions = kNoSchedule,
+          .create = MakePass<HostOffload>};
 }
 
 }  // namespace hlokit

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "passes/analysis/cost.h"
+#include "passes/core/pass_row.h"
 #include "passes/schedule/host_memory.h"
 
 namespace hlokit {
@@ -105,6 +106,43 @@ absl::StatusOr<int64_t> AddInputOutputAliases(Module& module, bool donors_only) 
               return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
             });
   return static_cast<int64_t>(donated.size());
+}
+
+namespace {
+
+class InputOutputAliasing : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> count = AddInputOutputAliases(module, options().Bool("donors-only"));
+    if (!count.ok()) return count.status();
+    if (*count > 0) Count("results given buffers of parameters", *count);
+    return *count > 0;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(OptimizeInputOutputBufferAlias) {
+  return {.name = "optimize-input-output-buffer-alias",
+          .category = "schedule",
+          .summary = "let results reuse the buffers of parameters",
+          .doc =
+              "Results get may-alias entries with parameters of the same size and memory space, largest first. "
+              "As in XLA, by default from parameters that the header names in buffer_donor.",
+          .example = R"(HloModule step, buffer_donor={ (0, {}) }
+
+ENTRY e {
+  weights = f32[8] parameter(0)
+  gradient = f32[8] parameter(1)
+  updated = f32[8] subtract(weights, gradient)
+  ROOT r = (f32[8]) tuple(updated)
+})",
+          .options = {{.name = "donors-only",
+                       .type = OptionInfo::Type::kBool,
+                       .default_text = "true",
+                       .doc = "take buffers only from parameters that the header declares as donors"}},
+          .preconditions = kNoSchedule,
+          .create = MakePass<InputOutputAliasing>};
 }
 
 }  // namespace hlokit

@@ -12,11 +12,15 @@
 #include "ir/builder/builder.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/instruction_map.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/dataflow_analysis.h"
 #include "passes/analysis/memory.h"
+#include "passes/core/pass_row.h"
 #include "passes/rewrite/clone.h"
+#include "passes/schedule/memory_limit.h"
+#include "passes/target/tpu_target.h"
 
 namespace hlokit {
 namespace {
@@ -34,7 +38,7 @@ bool CanRematerialize(Instruction i) {
   if (opcode == Opcode::kFusion) return i.enum_attr(Attr::kFusionKind, FusionKind::kCustom) != FusionKind::kCustom;
   constexpr uint32_t kNever = kControlFlow | kCollective | kSideEffect | kAsyncChain;
   if ((InfoOf(opcode).traits & kNever) != 0 || HasTrait(opcode, kForwards)) return false;
-  return !HasTrait(opcode, kLeaf) && opcode != Opcode::kCustomCall && opcode != Opcode::kUnknown;
+  return !HasTrait(opcode, kLeaf) && !OpcodeSet{Opcode::kCustomCall, Opcode::kUnknown}.Contains(opcode);
 }
 
 // Reduces the peaks of one computation.
@@ -260,6 +264,51 @@ absl::StatusOr<RematerializationCounts> Rematerialize(Module& module, int64_t li
     if (absl::Status status = memory->Update(module, c); !status.ok()) return status;
   }
   return counts;
+}
+
+namespace {
+
+class Rematerialization : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<RematerializationCounts> counts =
+        Rematerialize(module, HbmBytes(*this, tpu::TargetOf(*this, module)));
+    if (!counts.ok()) return counts.status();
+    if (counts->instructions == 0) return false;
+    Count("instructions computed again", counts->instructions);
+    Count("bytes at the peak before", counts->peak_before);
+    Count("bytes at the peak", counts->peak_after);
+    return true;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(Rematerialization) {
+  return {.name = "rematerialization",
+          .category = "schedule",
+          .summary = "recompute values to reduce the peak memory",
+          .doc =
+              "Values that are live but unused at the peak of the schedule are recomputed before their next "
+              "use, those with the lowest cost per saved byte first, until the peak is below the limit or "
+              "there is no candidate left.",
+          .example = R"(HloModule again, is_scheduled=true
+
+ENTRY main {
+  x = f32[20480,32768]{1,0} parameter(0)
+  w = f32[32768,32768]{1,0} parameter(1)
+  v = f32[32768,32768]{1,0} parameter(2)
+  a = f32[20480,32768]{1,0} tanh(x)
+  d = f32[20480,32768]{1,0} dot(a, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  b = f32[20480,32768]{1,0} tanh(d)
+  c = f32[20480,32768]{1,0} multiply(b, d)
+  e = f32[20480,32768]{1,0} dot(c, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = f32[20480,32768]{1,0} add(a, e)
+}
+)",
+          .options = {tpu::DeviceOption(), HbmBytesOption()},
+          .preconditions = kScheduled,
+          .create = MakePass<Rematerialization>};
 }
 
 }  // namespace hlokit

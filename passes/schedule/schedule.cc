@@ -14,6 +14,7 @@
 #include "passes/analysis/cost.h"
 #include "passes/analysis/dataflow_analysis.h"
 #include "passes/analysis/memory.h"
+#include "passes/core/pass_row.h"
 #include "passes/target/aliases.h"
 
 namespace hlokit {
@@ -431,6 +432,50 @@ absl::StatusOr<ScheduleCounts> ScheduleModule(Module& module, const ScheduleOpti
   }
   if (counts.ok()) module.header().is_scheduled = true;
   return counts;
+}
+
+namespace {
+
+class Schedule : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    if (module.header().is_scheduled) return false;
+    const absl::StatusOr<ScheduleCounts> counts = ScheduleModule(module, {options().Bool("overlap")});
+    if (!counts.ok()) return counts.status();
+    Count("computations ordered", counts->computations);
+    Count("bytes at the peak", counts->peak_bytes);
+    Count("bytes at the peak of the post-order", counts->post_order_peak_bytes);
+    return true;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(Schedule) {
+  return {.name = "schedule",
+          .category = "schedule",
+          .summary = "order the instructions for low memory and overlapped communication",
+          .doc =
+              "A list schedule that prefers instructions which free more bytes than they define, or the "
+              "post-order if it needs less memory. Asynchronous operations start as early as possible, and "
+              "their done operations come when the work in between moves as many bytes. The module is marked "
+              "as scheduled, and its text is in the order of the schedule.",
+          .example = R"(HloModule overlap
+
+ENTRY main {
+  x = f32[64,64]{1,0} parameter(0)
+  w = f32[64,64]{1,0} parameter(1)
+  start = (f32[64,64]{1,0}, f32[128,64]{1,0}) all-gather-start(x), replica_groups={{0,1}}, dimensions={0}
+  done = f32[128,64]{1,0} all-gather-done(start)
+  d = f32[64,64]{1,0} dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT t = (f32[128,64]{1,0}, f32[64,64]{1,0}) tuple(done, d)
+}
+)",
+          .options = {{.name = "overlap",
+                       .type = OptionInfo::Type::kBool,
+                       .default_text = "true",
+                       .doc = "overlap asynchronous operations with other work"}},
+          .create = MakePass<Schedule>};
 }
 
 }  // namespace hlokit

@@ -3,6 +3,7 @@
 
 #include "absl/algorithm/container.h"
 #include "ir/builder/builder.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/annotation_custom_calls.h"
 #include "passes/analysis/dataflow_analysis.h"
 #include "passes/target/aliases.h"
@@ -14,7 +15,7 @@ bool IsKernel(Instruction i) {
   if (opcode == Opcode::kFusion) return true;
   return !HasTrait(opcode, kControlFlow) && !HasTrait(opcode, kCollective) && !HasTrait(opcode, kSideEffect) &&
          !HasTrait(opcode, kAsyncChain) && !HasTrait(opcode, kForwards) && !HasTrait(opcode, kLeaf) &&
-         opcode != Opcode::kCustomCall && opcode != Opcode::kUnknown;
+         !OpcodeSet{Opcode::kCustomCall, Opcode::kUnknown}.Contains(opcode);
 }
 
 std::vector<int64_t> InPlaceOperands(Instruction i) {
@@ -41,8 +42,8 @@ std::vector<int64_t> InPlaceOperands(Instruction i) {
   }
   for (Instruction result : results) {
     Instruction from = below_names(result);
-    if (from.opcode() != Opcode::kDynamicUpdateSlice && from.opcode() != Opcode::kScatter) continue;
-    while (from.opcode() == Opcode::kDynamicUpdateSlice || from.opcode() == Opcode::kScatter) {
+    if (!OpcodeSet{Opcode::kDynamicUpdateSlice, Opcode::kScatter}.Contains(from.opcode())) continue;
+    while (OpcodeSet{Opcode::kDynamicUpdateSlice, Opcode::kScatter}.Contains(from.opcode())) {
       from = below_names(from.operand(0));
     }
     if (from.opcode() == Opcode::kParameter) updated.push_back(from.parameter_number());

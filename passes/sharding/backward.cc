@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "ir/graph/attribute_views.h"
+#include "ir/graph/instruction_queries.h"
+#include "ir/ops/opcode_table.h"
 #include "ir/sharding/tiling_arithmetic.h"
 #include "passes/sharding/contraction_dims.h"
 #include "passes/sharding/propagator.h"
@@ -17,9 +19,7 @@ bool SpatialTiling(TilingRef t) {
   return t->tiled() || t->kind == ShardingKind::kReplicated || t->kind == ShardingKind::kManual;
 }
 
-bool IsBarrierTo(Instruction i) {
-  return i.opcode() == Opcode::kCustomCall && i.string_attr(Attr::kCustomCallTarget) == "ShardBarrierTo";
-}
+bool IsBarrierTo(Instruction i) { return IsCustomCall(i, "ShardBarrierTo"); }
 
 bool SameDims(Shape a, Shape b) {
   if (a.IsTuple() != b.IsTuple()) return false;
@@ -37,7 +37,7 @@ bool Propagator::TakeManualFromUsers(Instruction i, absl::Span<const Instruction
         !std::all_of(leaves.begin(), leaves.end(), [](TilingRef t) { return t->kind == ShardingKind::kManual; })) {
       continue;
     }
-    if (user.opcode() == Opcode::kCustomCall && user.string_attr(Attr::kCustomCallTarget) == "SPMDFullToShardShape") {
+    if (IsCustomCall(user, "SPMDFullToShardShape")) {
       continue;
     }
     if (i.shape().IsArray()) {
@@ -89,43 +89,66 @@ bool Propagator::InferFromUsers(Instruction i) {
   return changed;
 }
 
-std::optional<std::vector<std::optional<Tiling>>> Propagator::FromUser(Instruction user, int64_t index) {
+std::optional<Propagator::OperandTilings> Propagator::CopyLeaves(const LeafTilings& from, size_t first, size_t count) {
+  if (first + count > from.size()) return std::nullopt;
+  OperandTilings leaves(count);
+  for (size_t k = 0; k < count; ++k) leaves[k] = *from[first + k];
+  return leaves;
+}
+
+std::optional<Propagator::OperandTilings> Propagator::BackwardTuple(Instruction user, int64_t index) {
+  size_t first = 0;
+  for (int64_t k = 0; k < index; ++k) first += ToSize(user.operand(k).shape().leaf_count());
+  return CopyLeaves(Get(user), first, LeafShapes(user.operand(index)).size());
+}
+
+std::optional<Propagator::OperandTilings> Propagator::BackwardElement(Instruction user, int64_t index) {
+  const Instruction operand = user.operand(index);
+  OperandTilings leaves(LeafShapes(operand).size());
+  const size_t first = ToSize(FirstLeaf(operand.shape(), user.int_attr(Attr::kIndex)));
+  const LeafTilings& from = Get(user);
+  if (first + from.size() > leaves.size()) return std::nullopt;
+  for (size_t k = 0; k < from.size(); ++k) leaves[first + k] = *from[k];
+  return leaves;
+}
+
+// Operands are passed to parameters of one callee, or one to each after the first.
+std::optional<Propagator::OperandTilings> Propagator::BackwardCall(Instruction user, int64_t index) {
+  const std::vector<Computation> callees = user.called_computations();
+  const bool call = user.opcode() == Opcode::kCall;
+  if (!call && index == 0) return std::nullopt;
+  const size_t callee = call ? 0 : ToSize(index - 1);
+  const int64_t parameter = call ? index : 0;
+  if (callee >= callees.size() || parameter >= callees[callee].parameter_count()) return std::nullopt;
+  const Instruction in_callee = callees[callee].parameter(parameter);
+  if (!Has(in_callee)) return std::nullopt;
+  return CopyLeaves(Get(in_callee), 0, LeafShapes(user.operand(index)).size());
+}
+
+// The data, and then a token.
+std::optional<Propagator::OperandTilings> Propagator::BackwardOutfeed(Instruction user, int64_t index) {
+  if (index != 0) return std::nullopt;
+  return CopyLeaves(Get(user), 0, LeafShapes(user.operand(index)).size());
+}
+
+std::optional<Propagator::OperandTilings> Propagator::FromUser(Instruction user, int64_t index) {
+  // Opcodes of which the rule class does not say it.
+  using Backward = std::optional<OperandTilings> (Propagator::*)(Instruction, int64_t);
+  static constexpr OpcodeRow<Backward> kRows[] = {
+      {Opcode::kTuple, &Propagator::BackwardTuple},     {Opcode::kGetTupleElement, &Propagator::BackwardElement},
+      {Opcode::kCall, &Propagator::BackwardCall},       {Opcode::kConditional, &Propagator::BackwardCall},
+      {Opcode::kOutfeed, &Propagator::BackwardOutfeed},
+  };
+  static constexpr auto kBackward = MakeOpcodeHandlers<Backward>(kRows);
+  if (const Backward backward = kBackward[static_cast<size_t>(user.opcode())]; backward != nullptr) {
+    return (this->*backward)(user, index);
+  }
   const Instruction operand = user.operand(index);
   const size_t count = LeafShapes(operand).size();
-  std::vector<std::optional<Tiling>> leaves(count);
-  const auto copy = [&](const LeafTilings& from, size_t first) -> std::optional<std::vector<std::optional<Tiling>>> {
-    if (first + count > from.size()) return std::nullopt;
-    for (size_t k = 0; k < count; ++k) leaves[k] = *from[first + k];
-    return leaves;
-  };
-  const Opcode opcode = user.opcode();
-  if (opcode == Opcode::kTuple) {
-    size_t first = 0;
-    for (int64_t k = 0; k < index; ++k) first += ToSize(user.operand(k).shape().leaf_count());
-    return copy(Get(user), first);
+  if (!operand.shape().IsArray()) {
+    return SameDims(operand.shape(), user.shape()) ? CopyLeaves(Get(user), 0, count) : std::nullopt;
   }
-  if (opcode == Opcode::kGetTupleElement) {
-    const size_t first = ToSize(FirstLeaf(operand.shape(), user.int_attr(Attr::kIndex)));
-    const LeafTilings& from = Get(user);
-    if (first + from.size() > count) return std::nullopt;
-    for (size_t k = 0; k < from.size(); ++k) leaves[first + k] = *from[k];
-    return leaves;
-  }
-  if (opcode == Opcode::kCall || opcode == Opcode::kConditional) {
-    const std::vector<Computation> callees = user.called_computations();
-    const bool call = user.opcode() == Opcode::kCall;
-    if (!call && index == 0) return std::nullopt;
-    const size_t callee = call ? 0 : ToSize(index - 1);
-    const int64_t parameter = call ? index : 0;
-    if (callee >= callees.size() || parameter >= callees[callee].parameter_count()) return std::nullopt;
-    const Instruction in_callee = callees[callee].parameter(parameter);
-    return Has(in_callee) ? copy(Get(in_callee), 0) : std::nullopt;
-  }
-  if (opcode == Opcode::kOutfeed) {
-    // The data, and then a token.
-    return index == 0 ? copy(Get(user), 0) : std::nullopt;
-  }
-  if (!operand.shape().IsArray()) return SameDims(operand.shape(), user.shape()) ? copy(Get(user), 0) : std::nullopt;
+  OperandTilings leaves(count);
   leaves[0] = ArrayFromUser(user, index);
   if (!leaves[0]) return std::nullopt;
   return leaves;

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "ir/builder/builder.h"
+#include "ir/ops/opcode_set.h"
+#include "passes/core/pass_row.h"
 
 namespace hlokit::sharding {
 namespace {
@@ -12,7 +14,7 @@ namespace {
 bool IsSplittable(Instruction i) {
   if (i.has(Attr::kSharding) || i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) return false;
   const Opcode opcode = i.opcode();
-  if (opcode == Opcode::kConstant || opcode == Opcode::kIota) return true;
+  if (OpcodeSet{Opcode::kConstant, Opcode::kIota}.Contains(opcode)) return true;
   if (opcode == Opcode::kBroadcast) {
     return i.operand(0).opcode() == Opcode::kConstant && i.operand(0).shape().IsScalar();
   }
@@ -48,3 +50,40 @@ int64_t SplitConstants(Module& module) {
 }
 
 }  // namespace hlokit::sharding
+
+namespace hlokit {
+namespace {
+
+class ConstantSplitter : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const int64_t made = sharding::SplitConstants(module);
+    if (made > 0) Count("constants cloned", made);
+    return made > 0;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(ConstantSplitter) {
+  return {.name = "constant-splitter",
+          .category = "sharding",
+          .summary = "give each user its own constant",
+          .doc =
+              "Constants, iotas and broadcasts of scalar constants that have no sharding are cloned for each further "
+              "user, so that they can have different shardings, and a constant shared by manual and "
+              "automatic code does not carry shardings from one to the other.",
+          .example = R"(HloModule shared
+
+ENTRY main {
+  x = f32[4]{0} parameter(0)
+  c = f32[] constant(2)
+  b = f32[4]{0} broadcast(c), dimensions={}
+  y = f32[4]{0} multiply(x, b)
+  ROOT z = f32[4]{0} add(y, b)
+}
+)",
+          .create = MakePass<ConstantSplitter>};
+}
+
+}  // namespace hlokit

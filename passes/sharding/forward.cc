@@ -6,7 +6,10 @@
 #include <vector>
 
 #include "ir/graph/attribute_views.h"
+#include "ir/graph/instruction_queries.h"
 #include "ir/graph/side_effects.h"
+#include "ir/ops/opcode_set.h"
+#include "ir/ops/opcode_table.h"
 #include "ir/sharding/tiling_arithmetic.h"
 #include "passes/sharding/contraction_dims.h"
 #include "passes/sharding/propagator.h"
@@ -21,10 +24,6 @@ bool SpatialLeaf(TilingRef t) {
   return t->tiled() || t->kind == ShardingKind::kReplicated || t->kind == ShardingKind::kManual;
 }
 
-bool HasTarget(Instruction i, std::string_view target) {
-  return i.opcode() == Opcode::kCustomCall && i.string_attr(Attr::kCustomCallTarget) == target;
-}
-
 bool IsRuleElementwise(Instruction i) {
   return HasShardingTrait(i.opcode(), kPassesEarly) || RuleClassOf(i.opcode()) == RuleClass::kElementwise;
 }
@@ -35,7 +34,7 @@ bool Propagator::IsSpatial(Instruction i) const { return std::any_of(Get(i).begi
 
 bool Propagator::PassesAtLevel(Instruction i) const {
   if (i.opcode() == Opcode::kBroadcast) return level_ >= 2;
-  if (level_ >= 1 || IsRuleElementwise(i) || HasTarget(i, "Sharding")) return true;
+  if (level_ >= 1 || IsRuleElementwise(i) || IsCustomCall(i, "Sharding")) return true;
   const RuleClass rule = RuleClassOf(i.opcode());
   if (rule == RuleClass::kForwarding) return i.opcode() != Opcode::kConditional;
   if (rule == RuleClass::kTranspose || rule == RuleClass::kReshape || rule == RuleClass::kConcatenate ||
@@ -59,7 +58,7 @@ bool Propagator::SupportsPartitioning(Instruction i, bool to_output) const {
   if (HasTrait(opcode, kReducesAcrossDevices)) {
     return !i.has(Attr::kChannelId);
   }
-  if (opcode == Opcode::kReverse || opcode == Opcode::kRng) return options_.is_spmd;
+  if (OpcodeSet{Opcode::kReverse, Opcode::kRng}.Contains(opcode)) return options_.is_spmd;
   const RuleClass rule = RuleClassOf(i.opcode());
   if (rule == RuleClass::kNothing || rule == RuleClass::kWhole || rule == RuleClass::kDeviceDimension) return false;
   if (rule == RuleClass::kCustomCall) return options_.is_spmd && RuleClassOf(i) != RuleClass::kCustomCall;
@@ -80,7 +79,7 @@ std::optional<bool> Propagator::TakeManualFromOperands(Instruction i) {
   const bool async = IsForeignAsync(i);
   const bool one_value = async || i.shape().IsArray() || HasShardingTrait(i.opcode(), kTakesManual) ||
                          RuleClassOf(i.opcode()) == RuleClass::kNothing;
-  if (Has(i) || !one_value || HasTarget(i, "SPMDShardToFullShape") || HasTarget(i, "SPMDFullToShardShape")) {
+  if (Has(i) || !one_value || IsCustomCall(i, "SPMDShardToFullShape") || IsCustomCall(i, "SPMDFullToShardShape")) {
     return std::nullopt;
   }
   for (int64_t k = 0; k < i.operand_count(); ++k) {
@@ -89,7 +88,7 @@ std::optional<bool> Propagator::TakeManualFromOperands(Instruction i) {
         !std::all_of(leaves.begin(), leaves.end(), [](TilingRef t) { return t->kind == ShardingKind::kManual; })) {
       continue;
     }
-    if (level_ == 0 && (i.opcode() == Opcode::kConcatenate || i.opcode() == Opcode::kDynamicSlice)) return false;
+    if (level_ == 0 && OpcodeSet{Opcode::kConcatenate, Opcode::kDynamicSlice}.Contains(i.opcode())) return false;
     SetFrom(i, LeafTilings(LeafShapes(i).size(), leaves[0]), {SourceKind::kManual, i.operand(k)});
     return true;
   }
@@ -114,22 +113,24 @@ bool Propagator::InferFromOperands(Instruction i) {
       std::all_of(Get(i).begin(), Get(i).end(), [](TilingRef t) { return t->kind == ShardingKind::kManual; })) {
     return false;
   }
-  if (HasTarget(i, "ShardBarrierFrom")) return false;
+  if (IsCustomCall(i, "ShardBarrierFrom")) return false;
   if (const std::optional<bool> taken = TakeManualFromOperands(i)) return *taken;
   if (!SupportsPartitioning(i, /*to_output=*/true)) return TakeReplicationFromOperands(i);
-  const Opcode opcode = i.opcode();
-  if (opcode == Opcode::kGetTupleElement) return ForwardElement(i);
-  if (opcode == Opcode::kTuple) return ForwardTuple(i);
-  if (opcode == Opcode::kParameter) return ForwardParameter(i);
-  if (opcode == Opcode::kWhile) return ForwardWhile(i);
-  if (opcode == Opcode::kConditional || opcode == Opcode::kCall) {
-    return false;  // from the roots of the callees: ShareWithRelated
-  }
+  // Opcodes of which the rule class does not say it.
+  using Forward = bool (Propagator::*)(Instruction);
+  static constexpr OpcodeRow<Forward> kRows[] = {
+      {Opcode::kGetTupleElement, &Propagator::ForwardElement}, {Opcode::kTuple, &Propagator::ForwardTuple},
+      {Opcode::kParameter, &Propagator::ForwardParameter},     {Opcode::kWhile, &Propagator::ForwardWhile},
+      {Opcode::kConditional, &Propagator::ForwardFromCallees}, {Opcode::kCall, &Propagator::ForwardFromCallees},
+      {Opcode::kRng, &Propagator::ForwardElementwise},
+  };
+  static constexpr auto kForward = MakeOpcodeHandlers<Forward>(kRows);
+  if (const Forward forward = kForward[static_cast<size_t>(i.opcode())]; forward != nullptr) return (this->*forward)(i);
   switch (RuleClassOf(i)) {
     case RuleClass::kForwarding:
       return i.operand_count() > 0 && i.shape().IsTuple() ? ForwardAllLeaves(i, i.operand(0)) : ForwardElementwise(i);
     case RuleClass::kElementwise:
-      return !HasTarget(i, "X64Combine") && ForwardElementwise(i);
+      return !IsCustomCall(i, "X64Combine") && ForwardElementwise(i);
     case RuleClass::kBitcastConvert:
       return i.shape().rank() == i.operand(0).shape().rank() ? ForwardElementwise(i) : ForwardByRule(i);
     case RuleClass::kBroadcast:
@@ -174,7 +175,6 @@ bool Propagator::InferFromOperands(Instruction i) {
     case RuleClass::kTriangularSolve:
       return ForwardByRule(i);
     case RuleClass::kSource:
-      return i.opcode() == Opcode::kRng && ForwardElementwise(i);
     case RuleClass::kNothing:
     case RuleClass::kWhole:
     case RuleClass::kDeviceDimension:
@@ -324,7 +324,7 @@ bool Propagator::ForwardConcatenate(Instruction i) {
       if (tiling == nullptr || !tiling->tiled() || tiling->tiles() == 1 || operand.opcode() != Opcode::kReshape)
         return false;
       const Opcode source = operand.operand(0).opcode();
-      if (source != Opcode::kParameter && source != Opcode::kGetTupleElement) return false;
+      if (!OpcodeSet{Opcode::kParameter, Opcode::kGetTupleElement}.Contains(source)) return false;
       for (int64_t d : i.list_attr(Attr::kDimensions)) {
         if (tiling->tiles(d) > 1) return false;
       }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/graph/attribute_views.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/sharding/tile_assignment.h"
 #include "passes/sharding/rule_builder.h"
 
@@ -22,7 +23,7 @@ std::optional<int64_t> IotaDimension(Instruction i) {
   for (int n = 0; n < kMaxFollowed; ++n) {
     const Opcode opcode = i.opcode();
     if (opcode == Opcode::kIota) return i.int_attr(Attr::kIotaDimension);
-    if (opcode == Opcode::kCopy || opcode == Opcode::kConvert) {
+    if (OpcodeSet{Opcode::kCopy, Opcode::kConvert}.Contains(opcode)) {
       i = i.operand(0);
       continue;
     }

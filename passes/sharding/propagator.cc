@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "ir/core/str_cat.h"
+#include "ir/graph/instruction_queries.h"
 #include "ir/graph/side_effects.h"
 #include "ir/sharding/tiling_arithmetic.h"
 #include "passes/annotations/annotations.h"
@@ -26,10 +27,6 @@ namespace {
 constexpr std::string_view kCsePrevention = "_sharding_propagation_cse_prevention";
 // Leaves of all values together: a module of few instructions can have tuples of many.
 constexpr int64_t kMaxStateLeaves = int64_t{1} << 24;
-
-bool IsCustomCall(Instruction i, std::string_view target) {
-  return i.opcode() == Opcode::kCustomCall && i.string_attr(Attr::kCustomCallTarget) == target;
-}
 
 bool IsManualConversion(Instruction i) {
   return IsCustomCall(i, "SPMDFullToShardShape") || IsCustomCall(i, "SPMDShardToFullShape");
@@ -489,7 +486,7 @@ void Propagator::KeepCsePrevention() {
     if (!InThreads(c)) continue;
     for (InstructionId instruction : post_order_[c.id().value]) {
       const Instruction i = module_.instruction(instruction);
-      const bool target = i.opcode() == Opcode::kBroadcast && i.operand(0).shape().IsScalar();
+      const bool target = IsBroadcastOfScalar(i);
       if (!target || !original_[instruction.value].empty()) {
         Set(i, original_[instruction.value]);
       } else if (Has(i)) {

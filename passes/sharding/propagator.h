@@ -106,6 +106,8 @@ class Propagator {
   bool ForwardParameter(Instruction i);
   bool ForwardParameterFrom(Instruction caller, Instruction i);
   bool ForwardWhile(Instruction i);
+  // From the roots of the callees: ShareWithRelated.
+  bool ForwardFromCallees(Instruction /*i*/) { return false; }
   bool ForwardElementwise(Instruction i);
   bool ForwardConcatenate(Instruction i);
   bool ForwardDot(Instruction i);
@@ -133,7 +135,14 @@ class Propagator {
   bool InferFromUsers(Instruction i);
   bool TakeManualFromUsers(Instruction i, absl::Span<const Instruction> users);
   // Returns what `user` proposes for the leaves of its operand `index`; null for those it proposes nothing for.
-  std::optional<std::vector<std::optional<Tiling>>> FromUser(Instruction user, int64_t index);
+  // By leaf of an operand; nullopt: the user says nothing.
+  using OperandTilings = std::vector<std::optional<Tiling>>;
+  static std::optional<OperandTilings> CopyLeaves(const LeafTilings& from, size_t first, size_t count);
+  std::optional<OperandTilings> BackwardTuple(Instruction user, int64_t index);
+  std::optional<OperandTilings> BackwardElement(Instruction user, int64_t index);
+  std::optional<OperandTilings> BackwardCall(Instruction user, int64_t index);
+  std::optional<OperandTilings> BackwardOutfeed(Instruction user, int64_t index);
+  std::optional<OperandTilings> FromUser(Instruction user, int64_t index);
   std::optional<Tiling> ArrayFromUser(Instruction user, int64_t index);
   std::optional<Tiling> ConcatenateOperand(Instruction user, int64_t index);
   std::optional<Tiling> DotOperand(Instruction user, int64_t index);

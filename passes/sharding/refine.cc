@@ -7,15 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "ir/graph/instruction_queries.h"
 #include "ir/sharding/tiling_arithmetic.h"
 #include "passes/sharding/propagator.h"
 
 namespace hlokit::sharding {
 namespace {
-
-std::string_view TargetOf(Instruction i) {
-  return i.opcode() == Opcode::kCustomCall ? i.string_attr(Attr::kCustomCallTarget) : std::string_view();
-}
 
 // Returns the tiling without its manual subgroup, whose axes become replicated, or with these axes as one.
 Tiling WithManual(Tiling tiling, const AxisList& manual) {
@@ -34,7 +31,7 @@ std::optional<Tiling> MergeFiner(const Tiling& learned, const Tiling& into) {
 Instruction Propagator::ConversionAfter(Instruction i) const {
   const std::vector<Instruction> users = i.users();
   if (users.size() != 1) return Instruction();
-  const std::string_view target = TargetOf(users[0]);
+  const std::string_view target = CustomCallTargetOf(users[0]);
   return target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape" ? users[0] : Instruction();
 }
 
@@ -54,7 +51,7 @@ bool Propagator::RefineWith(Instruction i, Instruction conversion, const Tiling&
   }
   const TilingRef converted = ArrayTiling(conversion);
   if (converted == nullptr || !converted->tiled()) return false;
-  const bool to_manual = TargetOf(conversion) == "SPMDFullToShardShape";
+  const bool to_manual = CustomCallTargetOf(conversion) == "SPMDFullToShardShape";
   const Tiling &automatic = to_manual ? *constraint : *converted, &manual = to_manual ? *converted : *constraint;
   if (manual.manual.empty() || !automatic.manual.empty() || !manual.IsPartiallyReplicated()) return false;
   if (learned_is_manual != !learned.manual.empty()) return false;
@@ -76,7 +73,7 @@ bool Propagator::RefineFromOperand(Instruction i) {
   const TilingRef operand = ArrayTiling(i.operand(0));
   if (operand == nullptr || !operand->tiled()) return false;
   const Instruction conversion = ConversionAfter(i);
-  const bool manual = conversion.valid() && TargetOf(conversion) == "SPMDShardToFullShape";
+  const bool manual = conversion.valid() && CustomCallTargetOf(conversion) == "SPMDShardToFullShape";
   const bool changed = RefineWith(i, conversion, *operand, manual, {SourceKind::kOperand, i.operand(0)});
   if (changed) ClearVisited(i);
   return changed;
@@ -85,7 +82,7 @@ bool Propagator::RefineFromOperand(Instruction i) {
 bool Propagator::RefineFromUsers(Instruction i) {
   const Instruction conversion = ConversionAfter(i);
   const Instruction before_users = conversion.valid() ? conversion : i;
-  const bool manual = conversion.valid() && TargetOf(conversion) == "SPMDFullToShardShape";
+  const bool manual = conversion.valid() && CustomCallTargetOf(conversion) == "SPMDFullToShardShape";
   bool changed = false;
   for (Instruction user : UsersOf(before_users)) {
     if (!Has(user) || !PassesAtLevel(user)) continue;

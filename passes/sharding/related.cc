@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/ops/opcode_set.h"
 #include "ir/sharding/tiling_arithmetic.h"
 #include "passes/sharding/propagator.h"
 
@@ -19,7 +20,7 @@ void Propagator::FindCallers() {
       if (i.opcode() == Opcode::kWhile) {
         callers_[i.computation_attr(Attr::kBody).id().value].push_back(i);
         callers_[i.computation_attr(Attr::kCondition).id().value].push_back(i);
-      } else if (i.opcode() == Opcode::kConditional || i.opcode() == Opcode::kCall) {
+      } else if (OpcodeSet{Opcode::kConditional, Opcode::kCall}.Contains(i.opcode())) {
         i.ForEachCallee([&](Computation callee) { callers_[callee.id().value].push_back(i); });
       }
     }
@@ -92,7 +93,7 @@ void Propagator::ShareWithRelated(Instruction start) {
       });
     }
     for (Instruction user : i.users()) {
-      if (user.opcode() != Opcode::kConditional && user.opcode() != Opcode::kCall) continue;
+      if (!OpcodeSet{Opcode::kConditional, Opcode::kCall}.Contains(user.opcode())) continue;
       user.ForEachCallee([&](Computation callee) {
         for (int64_t p = 0; p < callee.parameter_count(); ++p) from_operands_done_[callee.parameter(p).id().value] = 0;
       });

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "ir/builder/builder.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/instruction_queries.h"
 #include "ir/sharding/tiling.h"
 #include "ir/text/frontend_attributes.h"
 #include "passes/annotations/annotations.h"
@@ -24,7 +25,7 @@ Shape ResultOf(Instruction i, int64_t k) { return i.shape().IsTuple() ? i.shape(
 }  // namespace
 
 absl::StatusOr<ManualRegion> ShardyImporter::AxesOfConversion(Instruction conversion) {
-  const bool local = CallTarget(conversion) == kToLocal;
+  const bool local = CustomCallTargetOf(conversion) == kToLocal;
   const StringId axes = FindFrontendAttribute(conversion, "xla.sdy.manual_axes");
   if (axes.valid()) {
     const StringId shardings =
@@ -60,13 +61,13 @@ absl::StatusOr<ManualRegion> ShardyImporter::AxesOfConversion(Instruction conver
 absl::StatusOr<ManualRegion> ShardyImporter::AxesOfCall(Instruction call) {
   for (Instruction operand : call.operands()) {
     if (operand.opcode() == Opcode::kGetTupleElement) operand = operand.operand(0);
-    if (CallTarget(operand) == kToLocal) return AxesOfConversion(operand);
+    if (CustomCallTargetOf(operand) == kToLocal) return AxesOfConversion(operand);
   }
   for (const Instruction user : call.users()) {
-    if (CallTarget(user) == kToGlobal) return AxesOfConversion(user);
+    if (CustomCallTargetOf(user) == kToGlobal) return AxesOfConversion(user);
     if (user.opcode() != Opcode::kGetTupleElement) continue;
     for (const Instruction after : user.users()) {
-      if (CallTarget(after) == kToGlobal) return AxesOfConversion(after);
+      if (CustomCallTargetOf(after) == kToGlobal) return AxesOfConversion(after);
     }
   }
   return ManualRegion();
@@ -134,7 +135,7 @@ absl::Status ShardyImporter::ConvertToLocal(Instruction i, const ManualRegion& r
       if (!*own || (*own)->size() != 1) return Error(i, StrCat("operand ", k, " has no sharding"));
       sharding = (**own)[0];
       if (const auto open = open_.find(operand.value); open != open_.end()) sharding.open = open->second;
-      constrained = CallTarget(i.operand(k)) == "Sharding" && i.operand(k).users().size() == 1;
+      constrained = CustomCallTargetOf(i.operand(k)) == "Sharding" && i.operand(k).users().size() == 1;
     }
     if (inner->IsAll()) sharding.open.clear();
     if (!constrained) {

@@ -11,9 +11,11 @@
 #include "absl/status/status.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
+#include "ir/graph/instruction_queries.h"
 #include "ir/sharding/sharding.h"
 #include "ir/sharding/tiling.h"
 #include "ir/text/frontend_attributes.h"
+#include "passes/core/pass_row.h"
 #include "passes/sharding/manual_region.h"
 #include "passes/sharding/sdy_text.h"
 #include "passes/sharding/shardy_importer.h"
@@ -46,7 +48,7 @@ bool RegionOrder::operator()(const ManualRegion& a, const ManualRegion& b) const
 bool ShardyImporter::IsNeeded() const {
   for (Computation c : module_.computations()) {
     for (Instruction i : c.instructions()) {
-      const std::string_view target = CallTarget(i);
+      const std::string_view target = CustomCallTargetOf(i);
       if (IsMark(target) || FindFrontendAttribute(i, kSdySharding).valid()) return true;
       if (target != "Sharding" || !i.has(Attr::kSharding)) continue;
       for (const Sharding::Run& run : DecodeSharding(module_.context(), AttrReader(i).list_id(Attr::kSharding)).runs) {
@@ -190,7 +192,7 @@ absl::Status ShardyImporter::FindRegions() {
     std::vector<InstructionId> callers;
     for (Instruction i : module_.computation(c).instructions()) {
       if (HasTrait(i.opcode(), kControlFlow)) callers.push_back(i.id());
-      if (!IsConversion(CallTarget(i))) continue;
+      if (!IsConversion(CustomCallTargetOf(i))) continue;
       absl::StatusOr<ManualRegion> axes = AxesOfConversion(i);
       if (!axes.ok()) return axes.status();
       axes_of_[i.id().value] = *std::move(axes);
@@ -218,7 +220,7 @@ absl::Status ShardyImporter::Rewrite(Computation c, const ManualRegion& region) 
   for (const InstructionId id : all) {
     if (!module_.record(id).parent.valid()) continue;  // replaced with another
     const Instruction i = module_.instruction(id);
-    const std::string_view target = CallTarget(i);
+    const std::string_view target = CustomCallTargetOf(i);
     absl::Status status;
     if (target == kToLocal) {
       status = ConvertToLocal(i, region);
@@ -263,3 +265,50 @@ absl::StatusOr<int64_t> ShardyImporter::Run() {
 absl::StatusOr<int64_t> ImportShardy(Module& module) { return ShardyImporter(module).Run(); }
 
 }  // namespace hlokit::sharding
+
+namespace hlokit {
+namespace {
+
+class ShardyImport : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> read = sharding::ImportShardy(module);
+    if (!read.ok()) return read.status();
+    if (*read > 0) Count("attributes and custom-calls of Shardy read", *read);
+    return *read > 0;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(ShardyImport) {
+  return {
+      .name = "shardy-import",
+      .category = "sharding",
+      .summary = "read what Shardy leaves in HLO, such as the shard_map of JAX",
+      .doc =
+          "Manual computations become Sharding, SPMDFullToShardShape and SPMDShardToFullShape around the "
+          "call of their body, as XLA writes them without Shardy: shardings within a body get its manual "
+          "axes, and those of bodies around it. The frontend attribute xla.sdy.sharding becomes the "
+          "sharding; dimensions that a constraint leaves open are its unspecified_dims. Groups become "
+          "shard_as, barriers ShardBarrierFrom and ShardBarrierTo, and result shardings those of the "
+          "root. Priorities are not read. sharding-propagation and spmd-partitioner begin with this.",
+      .example = R"(HloModule halves, num_partitions=2, frontend_attributes={xla.sdy.meshes={mesh = #sdy.mesh<["x"=2]>}}
+
+xla.sdy.manual_computation_body {
+  p = f32[4]{0} parameter(0)
+  ROOT shifted = f32[4]{0} collective-permute(p), channel_id=1, source_target_pairs={{0,1},{1,0}}
+}
+
+ENTRY main {
+  x = f32[8]{0} parameter(0)
+  local = f32[4]{0} custom-call(x), custom_call_target="xla.sdy.GlobalToLocalShape", frontend_attributes={xla.sdy.in_shardings="#sdy.sharding_per_value<[<@mesh, [{\"x\"}]>]>",xla.sdy.manual_axes="#sdy<manual_axes{\"x\"}>"}
+  body = f32[4]{0} call(local), to_apply=xla.sdy.manual_computation_body, frontend_attributes={inlineable="false"}
+  ROOT whole = f32[8]{0} custom-call(body), custom_call_target="xla.sdy.LocalToGlobalShape", frontend_attributes={xla.sdy.manual_axes="#sdy<manual_axes{\"x\"}>",xla.sdy.out_shardings="#sdy.sharding_per_value<[<@mesh, [{\"x\"}]>]>"}
+}
+)",
+      .preserves = "the program.",
+      .create = MakePass<ShardyImport>};
+}
+
+}  // namespace hlokit

@@ -30,10 +30,6 @@ namespace hlokit::sharding {
 
 inline constexpr std::string_view kSdySharding = "xla.sdy.sharding";
 
-inline std::string_view CallTarget(Instruction i) {
-  return i.opcode() == Opcode::kCustomCall ? i.string_attr(Attr::kCustomCallTarget) : std::string_view();
-}
-
 // A sharding of one array, and which of its dimensions propagation may divide further.
 struct OpenSharding {
   Tiling tiling;

@@ -11,6 +11,8 @@
 #include "ir/builder/builder.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
+#include "ir/graph/instruction_queries.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/sharding/sharding.h"
 #include "ir/sharding/tiling.h"
 #include "ir/text/frontend_attributes.h"
@@ -33,7 +35,7 @@ int64_t NumberOf(std::string_view text) {
 absl::Status ShardyImporter::CheckPassesOperand(Instruction i) const {
   const Shape operand = i.operand(0).shape();
   if (Compatible(i.shape(), operand)) return absl::OkStatus();
-  return Error(i, StrCat("the custom-call ", std::string(CallTarget(i)), " returns its operand: the shape is ",
+  return Error(i, StrCat("the custom-call ", std::string(CustomCallTargetOf(i)), " returns its operand: the shape is ",
                          ToString(operand, false), ", not ", ToString(i.shape(), false)));
 }
 
@@ -67,7 +69,7 @@ absl::Status ShardyImporter::ReadSharding(Instruction i, const ManualRegion& reg
   const std::vector<Shape> shapes = Leaves(i.shape());
   OpenShardings given = FromSdy(i, kSdySharding, shapes);
   if (!given.ok()) return given.status();
-  const bool passes = i.opcode() == Opcode::kCall || i.opcode() == Opcode::kGetTupleElement;
+  const bool passes = OpcodeSet{Opcode::kCall, Opcode::kGetTupleElement}.Contains(i.opcode());
   const bool is_read = given->has_value();
   if (!is_read && (!region.empty() || passes)) given = FromAttribute(i);
   if (!given.ok()) return given.status();
@@ -84,8 +86,8 @@ absl::Status ShardyImporter::ReadSharding(Instruction i, const ManualRegion& reg
     for (size_t k = 0; k < (*given)->size(); ++k) {
       leaves.push_back(InRegion((**given)[k].tiling, shapes[k].rank(), region));
     }
-  } else if (region.IsAll() || (!region.empty() && i.operand_count() == 0 && i.opcode() != Opcode::kParameter &&
-                                i.opcode() != Opcode::kCall)) {
+  } else if (region.IsAll() || (!region.empty() && i.operand_count() == 0 &&
+                                !OpcodeSet{Opcode::kParameter, Opcode::kCall}.Contains(i.opcode()))) {
     for (const Shape shape : shapes) leaves.push_back(InRegion(Tiling(), shape.rank(), region));
   }
   if (!leaves.empty()) SetSharding(i.id(), leaves);
@@ -158,7 +160,7 @@ absl::Status ShardyImporter::RemoveMarksOf(Computation c) {
   for (Instruction i : c.instructions()) all.push_back(i.id());
   for (const InstructionId id : all) {
     const Instruction i = module_.instruction(id);
-    const std::string_view target = CallTarget(i);
+    const std::string_view target = CustomCallTargetOf(i);
     DropSdy(i, kSdySharding);
     if (target != "Sharding" || i.operand_count() != 1) continue;
     if (absl::Status status = CheckPassesOperand(i); !status.ok()) return status;

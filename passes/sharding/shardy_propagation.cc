@@ -11,12 +11,16 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/instruction_queries.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/sharding/tiling_arithmetic.h"
 #include "ir/sharding/tiling_reshape.h"
 #include "ir/text/frontend_attributes.h"
+#include "passes/core/pass_row.h"
 #include "passes/sharding/graph_order.h"
 #include "passes/sharding/sdy_text.h"
 #include "passes/sharding/sharding_rule.h"
+#include "passes/sharding/shardy_import.h"
 
 namespace hlokit::sharding {
 namespace {
@@ -29,10 +33,6 @@ struct OpenTiling {
 };
 
 constexpr int kRounds = 5;
-
-bool Calls(Instruction i, std::string_view target) {
-  return i.opcode() == Opcode::kCustomCall && i.string_attr(Attr::kCustomCallTarget) == target;
-}
 
 class ShardyPropagator {
  public:
@@ -111,7 +111,7 @@ absl::Status ShardyPropagator::ReadSharding(Instruction i, LeafList* leaves) {
 }
 
 void ShardyPropagator::ReadSdy(Instruction i, LeafList* leaves) {
-  const bool to_global = Calls(i, kToGlobal);
+  const bool to_global = IsCustomCall(i, kToGlobal);
   const std::string_view text = Sdy(i, to_global ? "xla.sdy.out_shardings" : "xla.sdy.sharding");
   if (text.empty()) return;
   const std::vector<Shape> shapes = Leaves(i.shape());
@@ -198,7 +198,7 @@ void ShardyPropagator::MarkManual() {
   for (Computation c : order_.computations) {
     for (InstructionId id : order_.post_order[c.id().value]) {
       const Instruction i = module_.instruction(id);
-      if (Calls(i, kToLocal)) {
+      if (IsCustomCall(i, kToLocal)) {
         // Over all axes of the mesh that its shardings name.
         const std::string_view in = Sdy(i, "xla.sdy.in_shardings");
         const size_t mesh = in.find("mesh<[");
@@ -217,7 +217,7 @@ void ShardyPropagator::MarkManual() {
         }
         continue;
       }
-      if (Calls(i, kToGlobal) || fixed_[id.value] != 0) continue;
+      if (IsCustomCall(i, kToGlobal) || fixed_[id.value] != 0) continue;
       bool manual = false;
       for (Instruction operand : i.operands()) manual = manual || fixed_[operand.id().value] != 0;
       if (manual) mark(i);
@@ -319,7 +319,7 @@ void ShardyPropagator::VisitEdges(Instruction i) {
     }
     return;
   }
-  if (opcode == Opcode::kCall || opcode == Opcode::kConditional) {
+  if (OpcodeSet{Opcode::kCall, Opcode::kConditional}.Contains(opcode)) {
     const bool call = i.opcode() == Opcode::kCall;
     const std::vector<Computation> callees = i.called_computations();
     for (size_t n = 0; n < callees.size(); ++n) {
@@ -493,3 +493,65 @@ PropagationCounts ShardyPropagator::Write() {
 absl::StatusOr<PropagationCounts> PropagateLikeShardy(Module& module) { return ShardyPropagator(module).Run(); }
 
 }  // namespace hlokit::sharding
+
+namespace hlokit {
+namespace {
+
+class ShardyPropagation : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    // A manual computation within another one, or in a loop, is beyond Shardy's own forms: its axes are read first.
+    int64_t imported = 0;
+    if (HasInnerManualComputation(module)) {
+      const absl::StatusOr<int64_t> read = sharding::ImportShardy(module);
+      if (!read.ok()) return read.status();
+      imported = *read;
+      if (imported > 0) Count("attributes and custom-calls of Shardy read", imported);
+    }
+    const absl::StatusOr<sharding::PropagationCounts> counts = sharding::PropagateLikeShardy(module);
+    if (!counts.ok()) return counts.status();
+    if (counts->added > 0) Count("shardings added", counts->added);
+    if (counts->changed > 0) Count("shardings changed", counts->changed);
+    return imported + counts->total() > 0;
+  }
+
+ private:
+  static bool HasInnerManualComputation(const Module& module) {
+    for (Computation c : module.computations()) {
+      if (c == module.entry()) continue;
+      for (Instruction i : c.instructions()) {
+        if (IsCustomCall(i, "xla.sdy.GlobalToLocalShape")) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(ShardyPropagation) {
+  return {.name = "shardy-propagation",
+          .category = "sharding",
+          .summary = "spread shardings factor by factor",
+          .doc =
+              "Propagation by Shardy's policy over the same rules: each operation in turn carries axes "
+              "along its factors, in rounds from elementwise operations to everything. Dimensions that "
+              "are given are closed unless the text opens them; parameters and results as the header "
+              "allows. Shardings and meshes may be Shardy's frontend attributes. Priorities, sharding "
+              "groups and manual computations over some of the axes are not read.",
+          .example = R"(HloModule layer
+
+ENTRY main {
+  x = f32[64,256]{1,0} parameter(0), sharding={devices=[4,1,2]<=[8] last_tile_dim_replicate}
+  w = f32[256,512]{1,0} parameter(1), sharding={devices=[1,2,4]<=[4,2]T(1,0) last_tile_dim_replicate}
+  y = f32[64,512]{1,0} dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT z = f32[64,512]{1,0} tanh(y)
+}
+)",
+          .preserves = "the program: only shardings change.",
+          .create = MakePass<ShardyPropagation>};
+}
+
+}  // namespace hlokit

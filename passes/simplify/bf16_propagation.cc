@@ -14,9 +14,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "ir/builder/builder.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/dataflow_analysis.h"
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 
 namespace hlokit {
 namespace {
@@ -28,7 +30,7 @@ bool IsF32(Shape shape) {
 
 // Returns true if elements of operand `index`, which has the type of the result, become elements of the result.
 bool GivesElements(Instruction i, int64_t index) {
-  if (i.opcode() == Opcode::kConvert || i.opcode() == Opcode::kBitcast) return false;
+  if (OpcodeSet{Opcode::kConvert, Opcode::kBitcast}.Contains(i.opcode())) return false;
   const OperandIndexRange range = ElementOperands(i.opcode(), i.operand_count());
   return index >= range.first && index < range.last;
 }
@@ -109,7 +111,7 @@ class PrecisionPropagation {
   // Returns true if the instruction only forwards its leaves, so that they may be narrow.
   bool ForwardsValue(Instruction i) {
     if (i.has(Attr::kSharding) || !IsFlat(i.shape())) return false;
-    if (i.opcode() == Opcode::kTuple || i.opcode() == Opcode::kWhile) return true;
+    if (OpcodeSet{Opcode::kTuple, Opcode::kWhile}.Contains(i.opcode())) return true;
     if (i.opcode() == Opcode::kGetTupleElement) return !i.shape().IsTuple();  // leaves of nested tuples have no classes
     return i.opcode() == Opcode::kParameter ? IsLoopState(i) : MovesOrChooses(i);
   }
@@ -134,7 +136,7 @@ class PrecisionPropagation {
     }
     for (int64_t k = 0; k < i.operand_count(); ++k) {
       const Instruction operand = i.operand(k);
-      if (carries && (i.opcode() == Opcode::kGetTupleElement || i.opcode() == Opcode::kWhile)) continue;  // one class
+      if (carries && OpcodeSet{Opcode::kGetTupleElement, Opcode::kWhile}.Contains(i.opcode())) continue;  // one class
       if (carries && i.opcode() == Opcode::kTuple) {
         AddFlowEdge(operand, i, k);
       } else if (carries && GivesElements(i, k)) {
@@ -227,7 +229,7 @@ class PrecisionPropagation {
     if (narrowed == 0) return 0;
     const bool is_tuple = i.shape().IsTuple();
     module_.SetShape(id, is_tuple ? shapes.Tuple(elements) : elements[0]);
-    if (i.opcode() == Opcode::kGetTupleElement || i.opcode() == Opcode::kWhile) return narrowed;
+    if (OpcodeSet{Opcode::kGetTupleElement, Opcode::kWhile}.Contains(i.opcode())) return narrowed;
     for (int64_t k = 0; k < module_.instruction(id).operand_count(); ++k) {
       const Instruction user = module_.instruction(id), operand = user.operand(k);
       const bool given = user.opcode() == Opcode::kTuple ? IsNarrow(user, k) : GivesElements(user, k);
@@ -307,6 +309,25 @@ absl::StatusOr<bool> Bf16Propagation::Run(Module& module) {
   const int64_t narrowed = PrecisionPropagation(module).Run();
   Count("arrays narrowed", narrowed);
   return narrowed != 0;
+}
+
+HLOKIT_PASS(Bfloat16Propagation) {
+  return {.name = "bfloat16-propagation",
+          .category = "simplify",
+          .summary = "propagate bf16 to values that are only converted to bf16",
+          .doc =
+              "Values of f32 that only pass through data movement, selections, minima and maxima, gathering "
+              "collectives and loop states, and whose uses all end in a conversion to bf16, are rounded at "
+              "their definition: half the bytes, and no result changes. No operation changes its precision.",
+          .example = R"(ENTRY e {
+  p = f32[8] parameter(0)
+  q = f32[8] parameter(1)
+  x = f32[8] exponential(p), metadata={op_name="f/exp"}
+  both = f32[16] concatenate(x, q), dimensions={0}, metadata={op_name="f/both"}
+  m = f32[16] maximum(both, both), metadata={op_name="f/max"}
+  ROOT r = bf16[16] convert(m), metadata={op_name="f/narrow"}
+})",
+          .create = MakePass<Bf16Propagation>};
 }
 
 }  // namespace hlokit

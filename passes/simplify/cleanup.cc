@@ -9,6 +9,7 @@
 #include "ir/builder/builder.h"
 #include "ir/text/frontend_attributes.h"
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 #include "passes/rewrite/pattern_rewriter.h"
 
 namespace hlokit {
@@ -158,6 +159,115 @@ absl::StatusOr<bool> FusionConstantSinking::Run(Module& module) {
   }
   if (sunk != 0) Count("constants moved into fusions", sunk);
   return sunk != 0;
+}
+
+HLOKIT_PASS(ShardingRemover) {
+  return {.name = "sharding-remover",
+          .category = "simplify",
+          .summary = "remove shardings and the custom-calls that carry them",
+          .doc =
+              "Custom-calls Sharding, SPMDFullToShardShape and SPMDShardToFullShape are replaced by their "
+              "operands. Unlike XLA's, the attributes of all other instructions are removed too, also those of "
+              "Shardy in frontend attributes, and a custom-call that changes the shape stays.",
+          .example = R"(ENTRY e {
+  p = f32[4,2] parameter(0), sharding={devices=[2,1]<=[2]}, metadata={op_name="f/p"}
+  x = f32[4,2] exponential(p), sharding={replicated}, metadata={op_name="f/exp"}
+  s = f32[4,2] custom-call(x), custom_call_target="Sharding", sharding={devices=[1,2]<=[2]}, metadata={op_name="f/constraint"}
+  m = f32[4,2] custom-call(s), custom_call_target="SPMDFullToShardShape", sharding={manual}, metadata={op_name="f/shard"}
+  y = f32[4,2] negate(m), metadata={op_name="f/neg"}
+  ROOT r = f32[4,2] custom-call(y), custom_call_target="SPMDShardToFullShape", sharding={replicated}, metadata={op_name="f/full"}
+})",
+          .create = MakePass<ShardingRemover>};
+}
+
+HLOKIT_PASS(ControlDepRemover) {
+  return {.name = "control-dep-remover",
+          .category = "simplify",
+          .summary = "remove control edges",
+          .doc = "As XLA's, a part of its despecializer: all of them, in every computation.",
+          .example = R"(ENTRY e {
+  p = f32[4] parameter(0)
+  a = f32[4] exponential(p), metadata={op_name="f/exp"}
+  b = f32[4] negate(p), control-predecessors={a}, metadata={op_name="f/neg"}
+  c = f32[4] cosine(p), control-predecessors={a, b}, metadata={op_name="f/cos"}
+  s = f32[4] subtract(a, b)
+  ROOT r = f32[4] multiply(s, c), metadata={op_name="f/mul"}
+})",
+          .create = MakePass<ControlDepRemover>};
+}
+
+HLOKIT_PASS(HloDescheduler) {
+  return {.name = "hlo-descheduler",
+          .category = "simplify",
+          .summary = "mark the module as not scheduled",
+          .doc = "As XLA's, which clears the schedule. Here instructions keep their order in the text.",
+          .example = R"(HloModule scheduled, is_scheduled=true
+ENTRY e {
+  p = f32[4] parameter(0)
+  k = f32[4] constant({1, 2, 3, 4})
+  a = f32[4] exponential(p), metadata={op_name="f/exp"}
+  ROOT r = f32[4] subtract(a, k), metadata={op_name="f/sub"}
+})",
+          .create = MakePass<HloDescheduler>};
+}
+
+HLOKIT_PASS(LiteralCanonicalizer) {
+  return {.name = "literal-canonicalizer",
+          .category = "simplify",
+          .summary = "accepted for pipelines of XLA; changes nothing",
+          .doc =
+              "XLA's lets constants of the entry computation with at least a given number of bytes (on CPUs "
+              "1024) share equal literals with other modules. Here all literals of a context always do.",
+          .create = MakePass<LiteralCanonicalizer>};
+}
+
+HLOKIT_PASS(ConstantDeferring) {
+  return {.name = "constant-deferring",
+          .category = "simplify",
+          .summary = "schedule constants just before their first users",
+          .doc =
+              "XLA's defers broadcasts of constants too, and constants with control edges, which stay here. "
+              "Modules without a schedule do not change.",
+          .example = R"(HloModule deferred, is_scheduled=true
+ENTRY e {
+  k = f32[2] constant({3, 5}), metadata={op_name="f/k"}
+  l = f32[2] constant({7, 11}), metadata={op_name="f/l"}
+  p = f32[2] parameter(0)
+  a = f32[2] exponential(p), metadata={op_name="f/exp"}
+  b = f32[2] negate(a), metadata={op_name="f/neg"}
+  m = f32[2] constant({-1, -4})
+  c = f32[2] multiply(b, m)
+  d = f32[2] clamp(k, c, l), metadata={op_name="f/clamp"}
+  ROOT r = f32[2] subtract(d, k), metadata={op_name="f/sub"}
+})",
+          .create = MakePass<ConstantDeferring>};
+}
+
+HLOKIT_PASS(FusionConstantSinking) {
+  return {.name = "fusion-constant-sinking",
+          .category = "simplify",
+          .summary = "sink scalar constants into fusions",
+          .doc =
+              "Into all fusions but custom ones and those whose results alias operands. XLA's leaves out input "
+              "fusions too, and fusions with one operand.",
+          .example = R"(fused {
+  x = f32[3] parameter(0)
+  k = f32[] parameter(1), metadata={op_name="f/k"}
+  l = f32[] parameter(2)
+  ks = f32[3] broadcast(k), dimensions={}
+  ls = f32[3] broadcast(l), dimensions={}
+  y = f32[3] multiply(x, ks), metadata={op_name="f/mul"}
+  ROOT z = f32[3] subtract(y, ls), metadata={op_name="f/sub"}
+}
+ENTRY e {
+  p = f32[3] parameter(0)
+  three = f32[] constant(3), metadata={op_name="f/three"}
+  five = f32[] constant(5)
+  f = f32[3] fusion(p, three, five), kind=kLoop, calls=fused, metadata={op_name="f/fusion"}
+  fives = f32[3] broadcast(five), dimensions={}
+  ROOT r = f32[3] divide(f, fives)
+})",
+          .create = MakePass<FusionConstantSinking>};
 }
 
 }  // namespace hlokit

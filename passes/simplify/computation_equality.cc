@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "ir/graph/traversal.h"
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 #include "passes/simplify/calls/inline.h"
 #include "passes/simplify/dead_code.h"
 #include "passes/simplify/instruction_key.h"
@@ -128,6 +129,34 @@ absl::StatusOr<bool> DeduplicateComputations::Run(Module& module) {
   }
   Count("computations merged", EraseUnreachable(module));
   return true;
+}
+
+HLOKIT_PASS(ComputationDeduplicator) {
+  return {.name = "computation-deduplicator",
+          .category = "simplify",
+          .summary = "share equal computations",
+          .doc =
+              "Redirects callers of computations that are equal instruction by instruction to one of them. "
+              "Computations of fusions and of asynchronous operations stay separate.",
+          .example = R"(add {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y), metadata={op_name="f/first"}
+}
+add.1 {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y), metadata={op_name="f/second"}
+}
+ENTRY e {
+  p = f32[4] parameter(0)
+  q = f32[4] parameter(1)
+  zero = f32[] constant(0)
+  a = f32[] reduce(p, zero), dimensions={0}, to_apply=add
+  b = f32[] reduce(q, zero), dimensions={0}, to_apply=add.1
+  ROOT r = f32[] multiply(a, b)
+})",
+          .create = MakePass<DeduplicateComputations>};
 }
 
 }  // namespace hlokit

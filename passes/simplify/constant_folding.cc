@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "ir/builder/builder.h"
+#include "ir/graph/instruction_queries.h"
 #include "ir/graph/side_effects.h"
 #include "ir/graph/traversal.h"
 #include "ir/types/element_type.h"
 #include "ir/types/float_types.h"
 #include "passes/analysis/cost.h"
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 
 namespace hlokit {
 namespace {
@@ -183,8 +185,8 @@ class ConstantFolder {
     while (!pending.empty()) {
       const Instruction i = module_.instruction(pending.back());
       pending.pop_back();
-      if (!i.record().parent.valid() || i.has_users() || i.is_root() || i.opcode() == Opcode::kParameter ||
-          i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) {
+      if (!i.record().parent.valid() || !IsUnused(i) || i.has(Attr::kControlPredecessors) ||
+          !i.control_successors().empty()) {
         continue;
       }
       for (Instruction operand : i.operands()) pending.push_back(operand.id());
@@ -212,6 +214,22 @@ absl::StatusOr<bool> ConstantFolding::Run(Module& module) {
   if (constant_folder.folded != 0) Count("instructions folded", constant_folder.folded);
   if (constant_folder.failed != 0) Count("instructions without a value", constant_folder.failed);
   return constant_folder.folded != 0;
+}
+
+HLOKIT_PASS(ConstantFolding) {
+  return {
+      .name = "constant-folding",
+      .category = "simplify",
+      .summary = "evaluate instructions with constant operands",
+      .doc =
+          "Instructions whose operands are constants, or broadcasts of constants and iotas, are replaced by their "
+          "values, computed by the interpreter. Calls, loops and conditionals too, if they contain no side effects "
+          "or random numbers; fusions stay. Values that are much larger than the constants they are computed from "
+          "are not folded, nor are those beyond the limits of evaluation.",
+      .options = {{"max-elements", OptionInfo::Type::kInt, "1048576",
+                   "fold no instruction whose result or operand has more elements"},
+                  {"max-flops", OptionInfo::Type::kInt, "100000000", "fold no instruction that takes more operations"}},
+      .create = MakePass<ConstantFolding>};
 }
 
 }  // namespace hlokit

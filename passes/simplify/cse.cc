@@ -14,6 +14,7 @@
 #include "ir/graph/side_effects.h"
 #include "ir/graph/traversal.h"
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 #include "passes/simplify/dead_code.h"
 
 namespace hlokit {
@@ -188,6 +189,25 @@ absl::StatusOr<bool> Cse::Run(Module& module) {
   }
   Count("instructions merged", merged);
   return merged != 0;
+}
+
+HLOKIT_PASS(Cse) {
+  return {.name = "cse",
+          .category = "simplify",
+          .summary = "merge equal instructions",
+          .doc =
+              "Merges instructions of a computation that have the same opcode, shape, operands (in any order if the "
+              "opcode is commutative) and attributes into the first of them. Called computations are equal if they are "
+              "equal instruction by instruction. Instructions with side effects, parameters and elided constants do "
+              "not merge. Metadata is ignored: the surviving instruction carries that of all.",
+          .example = R"(ENTRY e {
+  p = f32[4] parameter(0)
+  q = f32[4] parameter(1)
+  a = f32[4] add(p, q), metadata={op_name="f/a"}
+  b = f32[4] add(q, p), metadata={op_name="f/b"}
+  ROOT r = f32[4] multiply(a, b)
+})",
+          .create = MakePass<Cse>};
 }
 
 }  // namespace hlokit

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "ir/graph/instruction_queries.h"
 #include "ir/graph/potential_callers.h"
 #include "ir/graph/side_effects.h"
+#include "passes/core/pass_row.h"
 #include "passes/simplify/dead_code.h"
 
 namespace hlokit {
@@ -17,7 +19,7 @@ absl::StatusOr<bool> Dce::Run(Module& module) {
   // Most modules have little dead code: side effects are computed on demand.
   std::optional<SideEffects> effects;
   const auto dead = [&](Instruction i) {
-    if (i.has_users() || i.is_root() || i.opcode() == Opcode::kParameter) return false;
+    if (!IsUnused(i)) return false;
     if (i.has(Attr::kControlPredecessors) || !i.control_successors().empty() || HasSideEffectNoRecurse(i)) return false;
     if (!MightHaveCalledComputations(i.opcode())) return true;
     if (!effects) effects.emplace(module);
@@ -59,6 +61,28 @@ absl::StatusOr<bool> Dce::Run(Module& module) {
     changed = true;
   }
   return changed;
+}
+
+HLOKIT_PASS(Dce) {
+  return {.name = "dce",
+          .category = "simplify",
+          .summary = "remove unused instructions and computations",
+          .doc =
+              "Removes unused instructions without side effects, then computations without callers. "
+              "Parameters stay, since callers bind them.",
+          .example = R"(add {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y)
+}
+ENTRY e {
+  p = f32[4] parameter(0)
+  q = f32[4] parameter(1)
+  a = f32[4] negate(p)
+  b = f32[4] abs(a)
+  ROOT r = f32[4] negate(p)
+})",
+          .create = MakePass<Dce>};
 }
 
 }  // namespace hlokit

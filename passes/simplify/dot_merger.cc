@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "ir/graph/traversal.h"
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 #include "passes/rewrite/pattern_rewriter.h"
 
 namespace hlokit {
@@ -153,6 +154,27 @@ absl::StatusOr<bool> DotMerger::Run(Module& module) {
     while (MergeIn(module, c)) changed = true;
   }
   return changed;
+}
+
+HLOKIT_PASS(DotMerger) {
+  return {.name = "dot-merger",
+          .category = "simplify",
+          .summary = "merge dots that share an operand",
+          .doc =
+              "Two independent dots that share an operand and agree in dimensions, types and precision "
+              "become one dot of it and the concatenation of the others, and slices of the result: larger "
+              "matmuls with exactly the same sums. Scheduled modules do not change.",
+          .example = R"(ENTRY e {
+  a = f32[2,3] parameter(0)
+  b = f32[3,4] parameter(1)
+  c = f32[3,5] parameter(2)
+  d = f32[2,4] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  e = f32[2,5] dot(a, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = (f32[2,4], f32[2,5]) tuple(d, e)
+})",
+          .options = {{"max-bytes", OptionInfo::Type::kInt, "33554432",
+                       "dots with an operand or result larger than this stay"}},
+          .create = MakePass<DotMerger>};
 }
 
 }  // namespace hlokit

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/target/aliases.h"
 
+#include "ir/graph/instruction_queries.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/annotation_custom_calls.h"
 #include "passes/target/minor_to_major.h"
 #include "passes/target/op_class.h"
@@ -19,7 +21,7 @@ Instruction BelowAliases(Instruction i) {
 
 bool IsAlias(Instruction i) {
   if (i.operand_count() == 0) return false;
-  if (i.opcode() == Opcode::kReshape || i.opcode() == Opcode::kTranspose) {
+  if (OpcodeSet{Opcode::kReshape, Opcode::kTranspose}.Contains(i.opcode())) {
     return IsLayoutBitcast(i) || IsOneElement(i.shape());
   }
   return ClassOf(i.opcode()) == OpClass::kAlias || IsAnnotationCustomCall(i);
@@ -35,9 +37,7 @@ Instruction ValueOf(Instruction i) {
   }
 }
 
-bool IsConcatBitcast(Instruction i) {
-  return i.opcode() == Opcode::kCustomCall && i.string_attr(Attr::kCustomCallTarget) == "ConcatBitcast";
-}
+bool IsConcatBitcast(Instruction i) { return IsCustomCall(i, "ConcatBitcast"); }
 
 bool GeneratesCode(Instruction i) {
   const OpClass op_class = ClassOf(i.opcode());

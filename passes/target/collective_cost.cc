@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/graph/attribute_views.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/sharding/replica_groups.h"
 #include "passes/target/tiling.h"
 
@@ -211,10 +212,10 @@ Collective CollectiveOf(const DeviceDescription& machine, const Topology& topolo
   } else if (opcode == Opcode::kReduceScatter) {
     result.kind = CollectiveKind::kReduceScatter;
     result.bytes = operands;
-  } else if (opcode == Opcode::kAllToAll || opcode == Opcode::kRaggedAllToAll) {
+  } else if (OpcodeSet{Opcode::kAllToAll, Opcode::kRaggedAllToAll}.Contains(opcode)) {
     result.kind = CollectiveKind::kAllToAll;
     result.bytes = operands;
-  } else if (opcode == Opcode::kCollectiveBroadcast || opcode == Opcode::kCollectiveReduce) {
+  } else if (OpcodeSet{Opcode::kCollectiveBroadcast, Opcode::kCollectiveReduce}.Contains(opcode)) {
     // A reduction to one device takes the ways of a broadcast backwards.
     result.kind = CollectiveKind::kBroadcast;
     result.bytes = operands;

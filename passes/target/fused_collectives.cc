@@ -7,6 +7,7 @@
 #include "ir/core/saturating.h"
 #include "ir/graph/attribute_views.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/sharding/replica_groups.h"
 #include "passes/target/aliases.h"
 #include "passes/target/tiling.h"
@@ -52,8 +53,8 @@ bool Scatters(Instruction all_reduce) {
              SaturatingMultiply(ElementsOf(only.shape()), devices) <= ElementsOf(value.shape());
     }
     const Opcode opcode = only.opcode();
-    if (opcode != Opcode::kBitcast && opcode != Opcode::kReshape && opcode != Opcode::kConvert &&
-        opcode != Opcode::kCopy) {
+    static constexpr OpcodeSet kUnary = {Opcode::kBitcast, Opcode::kReshape, Opcode::kConvert, Opcode::kCopy};
+    if (!kUnary.Contains(opcode)) {
       return false;
     }
     value = only;
@@ -121,7 +122,7 @@ class FusedCollectiveFinder {
         const auto found = in_flight.find(operand.id().value);
         if (found != in_flight.end() && !start.valid()) start = found->second;
       }
-      if (i.opcode() == Opcode::kGetTupleElement || i.opcode() == Opcode::kTuple || IsAlias(i)) {
+      if (OpcodeSet{Opcode::kGetTupleElement, Opcode::kTuple}.Contains(i.opcode()) || IsAlias(i)) {
         if (start.valid()) in_flight[id.value] = start;
         continue;
       }

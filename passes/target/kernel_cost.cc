@@ -8,6 +8,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "ir/core/saturating.h"
 #include "ir/graph/attribute_views.h"
+#include "ir/ops/opcode_set.h"
+#include "ir/ops/opcode_table.h"
 #include "passes/target/aliases.h"
 #include "passes/target/custom_call_cost.h"
 #include "passes/target/op_class.h"
@@ -136,12 +138,12 @@ class WorkCounter {
       const bool tiled = HasTiles(i.shape()) && HasTiles(i.operand(0).shape());
       if (tiled ? KeepsLanes(i, order) : order.empty() || order[order.size() - 1] == last) return;
     }
-    if (opcode == Opcode::kTranspose || opcode == Opcode::kReverse) {
+    if (OpcodeSet{Opcode::kTranspose, Opcode::kReverse}.Contains(opcode)) {
       Take(Resource::kXlu, elements * WidthOf(i.shape().element_type()) / cross_rate_);
     }
     if (opcode == Opcode::kBroadcast) BroadcastAlongLanes(i);
-    if (opcode == Opcode::kSlice || opcode == Opcode::kConcatenate) ShiftLanes(i);
-    if (opcode == Opcode::kConcatenate || opcode == Opcode::kPad || opcode == Opcode::kIota) Vector(elements);
+    if (OpcodeSet{Opcode::kSlice, Opcode::kConcatenate}.Contains(opcode)) ShiftLanes(i);
+    if (OpcodeSet{Opcode::kConcatenate, Opcode::kPad, Opcode::kIota}.Contains(opcode)) Vector(elements);
   }
 
   // Returns true if a transpose keeps the dimension along the lanes.
@@ -250,30 +252,33 @@ class WorkCounter {
   }
 
   void Alone(Instruction i, OpWork op) {
-    const Opcode opcode = i.opcode();
-    if (opcode == Opcode::kFusion) {
-      Fusion(i);
-    } else if (opcode == Opcode::kCustomCall) {
-      CustomCall(i);
-    } else if (opcode == Opcode::kGather) {
-      Gather(i);
-    } else if (opcode == Opcode::kSort || opcode == Opcode::kTopK) {
-      Sort(i);
-    } else if (opcode == Opcode::kCholesky || opcode == Opcode::kTriangularSolve) {
-      const Shape a = i.operand(0).shape();
-      const double n = a.rank() > 0 ? static_cast<double>(MinorOf(tile_, a).columns) : 1;
-      // Column by column; the matmuls of a block column run on the matrix unit.
-      Take(Resource::kScalar, n * 64 * machine_.scalar_op_latency);
-      Vector(static_cast<double>(costs_.Of(i).flops));
-    } else {
-      const Cost& cost = costs_.Of(i);
-      double elements = 0;
-      for (Shape leaf : Leaves(i.shape())) {
-        if (leaf.IsArray()) elements += Elements(leaf);
-      }
-      Vector(std::max<double>(elements * op.vector, static_cast<double>(cost.flops)));
-      Take(Resource::kEup, static_cast<double>(cost.transcendentals) / transcendental_rate_);
+    using Add = void (WorkCounter::*)(Instruction);
+    static constexpr OpcodeRow<Add> kRows[] = {
+        {Opcode::kFusion, &WorkCounter::Fusion},
+        {Opcode::kCustomCall, &WorkCounter::CustomCall},
+        {Opcode::kGather, &WorkCounter::Gather},
+        {Opcode::kSort, &WorkCounter::Sort},
+        {Opcode::kTopK, &WorkCounter::Sort},
+        {Opcode::kCholesky, &WorkCounter::Factorization},
+        {Opcode::kTriangularSolve, &WorkCounter::Factorization},
+    };
+    static constexpr auto kWork = MakeOpcodeHandlers<Add>(kRows);
+    if (const Add add = kWork[static_cast<size_t>(i.opcode())]; add != nullptr) return (this->*add)(i);
+    const Cost& cost = costs_.Of(i);
+    double elements = 0;
+    for (Shape leaf : Leaves(i.shape())) {
+      if (leaf.IsArray()) elements += Elements(leaf);
     }
+    Vector(std::max<double>(elements * op.vector, static_cast<double>(cost.flops)));
+    Take(Resource::kEup, static_cast<double>(cost.transcendentals) / transcendental_rate_);
+  }
+
+  // Column by column; the matmuls of a block column run on the matrix unit.
+  void Factorization(Instruction i) {
+    const Shape a = i.operand(0).shape();
+    const double n = a.rank() > 0 ? static_cast<double>(MinorOf(tile_, a).columns) : 1;
+    Take(Resource::kScalar, n * 64 * machine_.scalar_op_latency);
+    Vector(static_cast<double>(costs_.Of(i).flops));
   }
 
   void Gather(Instruction i) {
@@ -353,8 +358,8 @@ class WorkCounter {
 // Returns true if each element of the result is computed from one element of an operand with as many.
 bool KeepsElements(Instruction i, Shape operand) {
   const Opcode opcode = i.opcode();
-  return (HasTrait(opcode, kElementwise) || opcode == Opcode::kReshape || opcode == Opcode::kTranspose ||
-          opcode == Opcode::kReverse) &&
+  return (HasTrait(opcode, kElementwise) ||
+          OpcodeSet{Opcode::kReshape, Opcode::kTranspose, Opcode::kReverse}.Contains(opcode)) &&
          i.shape().IsArray() && ElementsOf(i.shape()) == ElementsOf(operand);
 }
 

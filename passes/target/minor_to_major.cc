@@ -5,6 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "ir/core/saturating.h"
+#include "ir/ops/opcode_set.h"
 
 namespace hlokit {
 
@@ -93,7 +94,7 @@ bool ReshapeIsBitcast(Shape from, absl::Span<const int64_t> from_order, Shape to
 
 bool IsLayoutBitcast(Instruction i) {
   if (i.opcode() == Opcode::kBitcast) return true;
-  if (i.opcode() != Opcode::kReshape && i.opcode() != Opcode::kTranspose) return false;
+  if (!OpcodeSet{Opcode::kReshape, Opcode::kTranspose}.Contains(i.opcode())) return false;
   const Shape from = i.operand(0).shape(), to = i.shape();
   if (!HasTiles(from) || !HasTiles(to)) return false;
   const absl::Span<const int64_t> in = from.layout()->minor_to_major, out = to.layout()->minor_to_major;

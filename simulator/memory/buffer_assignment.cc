@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "ir/core/saturating.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/dataflow_analysis.h"
 #include "passes/schedule/loop_state.h"
 #include "passes/target/aliases.h"
@@ -96,7 +97,7 @@ class Assigner {
   // Starts return their operands, which they do not copy, and then their results; copy-start the other way around.
   void ForwardStart(Instruction start, absl::Span<const uint32_t> values) {
     const Shape shape = start.shape();
-    if (shape.tuple_size() < 2 || start.opcode() == Opcode::kAllReduceStart || start.opcode() == Opcode::kRecv) return;
+    if (shape.tuple_size() < 2 || OpcodeSet{Opcode::kAllReduceStart, Opcode::kRecv}.Contains(start.opcode())) return;
     std::vector<uint32_t> operands;
     for (Instruction operand : start.operands()) {
       for (uint32_t value : flow_.ValuesOf(operand)) operands.push_back(value);
@@ -113,8 +114,8 @@ class Assigner {
   // Returns the first leaf of the start's shape that is the result of this done.
   static size_t ResultLeafOf(Instruction done) {
     const Shape start = done.operand(0).shape();
-    if (done.opcode() == Opcode::kCopyDone || done.opcode() == Opcode::kRecvDone ||
-        done.opcode() == Opcode::kAllReduceDone || start.tuple_size() < 2) {
+    if (OpcodeSet{Opcode::kCopyDone, Opcode::kRecvDone, Opcode::kAllReduceDone}.Contains(done.opcode()) ||
+        start.tuple_size() < 2) {
       return 0;
     }
     return static_cast<size_t>(start.element(0).leaf_count());

@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "ir/graph/operand_alias.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/target/aliases.h"
 #include "passes/target/op_class.h"
 
@@ -129,8 +130,8 @@ std::vector<SharedLeaf> Find(Instruction i) {
     for (int64_t leaf = 0; leaf < leaves; ++leaf) pairs.push_back({leaf, 0, leaf});
   } else if (op_class == OpClass::kUpdate && i.shape().IsArray()) {
     pairs.push_back({0, 0, 0});
-  } else if (op_class == OpClass::kUpdate || i.opcode() == Opcode::kSort || i.opcode() == Opcode::kAllReduce ||
-             i.opcode() == Opcode::kAllReduceStart) {
+  } else if (op_class == OpClass::kUpdate ||
+             OpcodeSet{Opcode::kSort, Opcode::kAllReduce, Opcode::kAllReduceStart}.Contains(i.opcode())) {
     const int64_t leaves = std::min(i.shape().leaf_count(), i.operand_count());
     for (int64_t k = 0; k < leaves; ++k) pairs.push_back({k, k, 0});
   } else if (HasTrait(i.opcode(), kElementwise) && i.shape().IsArray()) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/loop.h"
 #include "passes/schedule/loop_state.h"
@@ -170,7 +171,7 @@ std::vector<double> ReservedByCallers(const Module& module, const TpuTarget& tar
         if (read == kNoArray) continue;
         arrays[read].to = position;
         // Aliases, in-place updates and asynchronous copies in flight refer to the same bytes.
-        const bool leaves = i.opcode() == Opcode::kCopyStart || i.opcode() == Opcode::kCopyDone;
+        const bool leaves = OpcodeSet{Opcode::kCopyStart, Opcode::kCopyDone}.Contains(i.opcode());
         if (IsAlias(i) || leaves || IsUpdatedInPlaceBy(i.operand(k), i, k)) array = read;
       }
       if (array == kNoArray && IsOnChip(target.machine, i.shape())) {

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "ir/core/str_cat.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/cost_key.h"
 #include "passes/target/op_class.h"
 #include "simulator/report/report.h"
@@ -35,7 +36,7 @@ std::string Origins::InstructionOf(Instruction i) const {
   Instruction best;
   std::tuple<bool, bool, int64_t> most;
   for (Instruction inner : body.instructions()) {
-    if (inner.opcode() == Opcode::kParameter || inner.opcode() == Opcode::kTuple) continue;
+    if (OpcodeSet{Opcode::kParameter, Opcode::kTuple}.Contains(inner.opcode())) continue;
     const std::tuple<bool, bool, int64_t> size = {names_.contains(inner.name()),
                                                   ClassOf(inner.opcode()) == OpClass::kProduct,
                                                   inner.shape().IsTuple() ? 0 : ByteSize(inner.shape())};

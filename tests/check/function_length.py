@@ -25,9 +25,6 @@ MAX_LINES = 100
 
 TABLES: dict[tuple[str, str], str] = {
     # Rows: a statement of the same form for each pass, flag.
-    ("passes/expanders/register.cc", "RegisterExpanderPasses"): "a row for each pass",
-    ("passes/sharding/register.cc", "RegisterShardingPasses"): "a row for each pass",
-    ("passes/simplify/register.cc", "RegisterSimplifyPasses"): "a row for each pass",
     ("tools/ir_dump/model_flags.cc", "ModelFlags::AddTo"): "a row for each flag",
 }
 

@@ -37,9 +37,11 @@ CONTEXT = {
         "hlokit", "const Module& module, const interp::EvaluatorOptions& options, "
         "absl::Span<const Literal> arguments, DiagnosticSink sink"),
     "runtime/observe/profiler.h": ("hlokit::runtime", ""),
+    "ir/ops/opcode_set.h": ("hlokit", "Opcode opcode"),
     "ir/builder/builder.h": ("hlokit", "Module& module, StringId name, Shape shape"),
     "parser/json/json_cursor.h": ("hlokit::internal", "JsonCursor& cursor"),
-    "passes/core/registry.h": ("hlokit", None),
+    "passes/core/pass_row.h": ("hlokit", None),
+    "passes/core/registry.h": ("hlokit", ""),
     "tools/cli/cli.h": ("hlokit", None),
     "tracer/capture/capture.h": (
         "hlokit::lazy", "Tracer& tracer, nn::Optimizer& optimizer, std::function<Tensor(const Tensor&)> model, "
@@ -53,8 +55,10 @@ CONTEXT = {
 }
 # What the examples include besides their headers, and declare.
 INCLUDES = ("functional", "memory", "optional", "utility", "vector", "CLI/CLI.hpp", "interp/exact/evaluator.h",
-            "tracer/dispatch/functions.h", "tracer/graph/tensor.h", "tracer/nn/optimizer.h")
-DECLARED = {"passes/core/registry.h": "class Fusion : public Pass { absl::StatusOr<bool> Run(Module&) override; };"}
+            "passes/core/register_passes.h", "tracer/dispatch/functions.h", "tracer/graph/tensor.h", "tracer/nn/optimizer.h")
+DECLARED = {
+    "passes/core/pass_row.h": "class Logistic : public Pass { absl::StatusOr<bool> Run(Module&) override; };",
+    "passes/core/registry.h": "class MyPass : public Pass { absl::StatusOr<bool> Run(Module&) override; };"}
 
 
 def examples(path: pathlib.Path) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What add_opcode.py and add_attribute.py share: rows added to a copy of the sources, and what compiles then."""
+"""What add_opcode.py, add_attribute.py and add_pass.py share: rows added to a copy of the sources, and what compiles then."""
 import filecmp
 import os
 import pathlib

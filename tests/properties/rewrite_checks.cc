@@ -4,7 +4,7 @@
 //   verifies   the module is still valid
 //   values     it returns the same results (module_values.h)
 //   again      a second run of the pass finds nothing to do
-//   property   what the row of the rewrite in the table states (rewrite_table.h)
+//   property   what the row of the rewrite states, in the golden test of the pass or in the table (rewrite_table.h)
 //
 //   rewrite_checks [--list] [--pass=NAME] TABLE PASSES GOLDEN_DIR
 //
@@ -83,7 +83,7 @@ class Checks {
     for (const Pass::Statistic& counter : counters) {
       const RewriteRow* row = FindRow(rows_, run.info.name, counter.what);
       if (row == nullptr) {
-        Expect(false, where, "property", StrCat("the table has no row for \"", counter.what, "\""));
+        Expect(false, where, "property", StrCat("no row for \"", counter.what, "\""));
         continue;
       }
       Coverage& seen = coverage_[static_cast<size_t>(row - rows_.data())];
@@ -100,13 +100,13 @@ class Checks {
   void CheckCoverage(const std::vector<std::string>& names) {
     for (const RewriteRow& row : rows_) {
       const Coverage& seen = coverage_[static_cast<size_t>(&row - rows_.data())];
-      const std::string where = StrCat("line ", row.line, " of the table: ", row.pass, ": \"", row.rewrite, "\"");
+      const std::string where = StrCat(row.place, ": ", row.pass, ": \"", row.rewrite, "\"");
       Expect(std::binary_search(names.begin(), names.end(), row.rewrite), where, "name", "no pass counts it");
       Expect((seen.runs > 0) == row.not_shown.empty(), where, "shown",
-             seen.runs > 0 ? "is shown, contrary to the table" : "no golden module shows it");
+             seen.runs > 0 ? "is shown, contrary to its row" : "no golden module shows it");
       if (seen.runs == 0) continue;
       Expect((seen.values > 0) == row.no_values.empty(), where, "values",
-             seen.values > 0 ? "are compared, contrary to the table"
+             seen.values > 0 ? "are compared, contrary to its row"
                              : StrCat("are not compared on any module: ", Joined(seen.not_run)));
       for (size_t k = 0; k < row.properties.size(); ++k) {
         const Property& property = row.properties[k];
@@ -118,7 +118,7 @@ class Checks {
     for (const std::string& name : names) {
       const bool listed =
           std::any_of(rows_.begin(), rows_.end(), [&](const RewriteRow& row) { return row.rewrite == name; });
-      Expect(listed, StrCat("\"", name, "\""), "row", "the table has none");
+      Expect(listed, StrCat("\"", name, "\""), "row", "neither the table nor a golden test has one");
     }
   }
 
@@ -321,6 +321,14 @@ int Main(int argc, char** argv) {
     if (extension == ".hlo" || extension == ".test") files.push_back(entry.path().string());
   }
   std::sort(files.begin(), files.end());
+  for (const std::string& file : files) {
+    const auto text = ReadFile(file);
+    const absl::Status added = text.ok() ? AddRewritesOfGolden(file, (*text)->text(), &*rows) : text.status();
+    if (!added.ok()) {
+      std::fprintf(stderr, "%s\n", std::string(added.message()).c_str());
+      return 2;
+    }
+  }
   Checks checks(*std::move(rows));
   for (const std::string& file : files) {
     CheckFile(file, std::filesystem::path(file).lexically_relative(paths[2]).string(), only, &checks);

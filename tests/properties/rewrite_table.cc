@@ -43,8 +43,7 @@ absl::StatusOr<Property> ParseProperty(std::string_view text) {
   return Property{relation->second, *std::move(measure)};
 }
 
-absl::Status ParseRow(std::string_view line, RewriteRow* row) {
-  const std::vector<std::string_view> columns = Split(line, "\t");
+absl::Status ParseRow(const std::vector<std::string_view>& columns, RewriteRow* row) {
   if (columns.size() != 4) return absl::InvalidArgumentError(StrCat("expected 4 columns, found ", columns.size()));
   row->pass = columns[0];
   row->rewrite = columns[1];
@@ -123,12 +122,29 @@ absl::StatusOr<std::vector<RewriteRow>> ParseRewriteTable(std::string_view text)
     ++number;
     if (line.empty() || line.starts_with("#")) continue;
     RewriteRow& row = rows.emplace_back();
-    row.line = number;
-    if (const absl::Status status = ParseRow(line, &row); !status.ok()) {
+    row.place = StrCat("line ", number, " of the table");
+    if (const absl::Status status = ParseRow(Split(line, "\t"), &row); !status.ok()) {
       return absl::InvalidArgumentError(StrCat("line ", number, ": ", std::string(status.message())));
     }
   }
   return rows;
+}
+
+absl::Status AddRewritesOfGolden(std::string_view file, std::string_view text, std::vector<RewriteRow>* rows) {
+  constexpr std::string_view kBegin = "// REWRITE: ";
+  int64_t number = 0;
+  for (std::string_view line : Split(text, "\n")) {
+    ++number;
+    if (!line.starts_with(kBegin)) continue;
+    std::vector<std::string_view> columns = Split(line.substr(kBegin.size()), " | ");
+    if (columns.size() == 3) columns.push_back("-");
+    RewriteRow& row = rows->emplace_back();
+    row.place = StrCat(file, ":", number);
+    if (const absl::Status status = ParseRow(columns, &row); !status.ok()) {
+      return absl::InvalidArgumentError(StrCat(row.place, ": ", std::string(status.message())));
+    }
+  }
+  return absl::OkStatus();
 }
 
 const RewriteRow* FindRow(const std::vector<RewriteRow>& rows, std::string_view pass, std::string_view rewrite) {

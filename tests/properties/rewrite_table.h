@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of rewrites, rewrite_checks.tsv: what must hold of a module on which a pass counted a rewrite.
+// What must hold of a module on which a pass counted a rewrite: lines of the pass's golden test, and for rewrites that
+// several passes count, rules of algsimp above all, rewrite_checks.tsv.
+//
+// In a golden test a line has the pass, the rewrite as in its statistics, the properties, and an exception if there is
+// one:
+//
+//   // REWRITE: logistic-expander | logistic functions expanded | removed logistic
 #ifndef HLOKIT_TESTS_PROPERTIES_REWRITE_TABLE_H_
 #define HLOKIT_TESTS_PROPERTIES_REWRITE_TABLE_H_
 
@@ -44,11 +50,13 @@ struct RewriteRow {
   // What the golden modules cannot show, with the reason; empty: nothing.
   std::string no_values;
   std::string not_shown;
-  int64_t line = 0;
+  std::string place;  // in messages
 };
 
 // Parses the table. Errors have the line.
 absl::StatusOr<std::vector<RewriteRow>> ParseRewriteTable(std::string_view text);
+// Adds those of a golden test. Errors have its name and the line.
+absl::Status AddRewritesOfGolden(std::string_view file, std::string_view text, std::vector<RewriteRow>* rows);
 
 // Returns the row of a rewrite of a pass: that of the pass, or else that of every pass; null if there is none.
 const RewriteRow* FindRow(const std::vector<RewriteRow>& rows, std::string_view pass, std::string_view rewrite);

@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "ir/core/str_cat.h"
+#include "ir/ops/opcode_set.h"
 #include "tracer/graph/literal_scalar.h"
 #include "tracer/graph/type_promotion.h"
 
@@ -33,7 +34,7 @@ std::string_view ReducerName(Opcode opcode) {
 
 // Complex numbers have neither order nor remainders.
 bool RejectsType(Opcode opcode, ElementType type) {
-  return IsComplex(type) && (opcode == Opcode::kMaximum || opcode == Opcode::kMinimum || opcode == Opcode::kRemainder);
+  return IsComplex(type) && OpcodeSet{Opcode::kMaximum, Opcode::kMinimum, Opcode::kRemainder}.Contains(opcode);
 }
 absl::Status TypeError(std::string_view what, ElementType type) {
   return absl::InvalidArgumentError(StrCat("\"", what, "\" not implemented for '", TorchTypeName(type), "'"));
@@ -278,7 +279,7 @@ XlaOp Reverse(XlaOp x, Dims dims) {
 Scalar IdentityElement(Opcode opcode, ElementType type) {
   if (opcode == Opcode::kMaximum) return SmallestOf(type);
   if (opcode == Opcode::kMinimum) return LargestOf(type);
-  if (opcode == Opcode::kMultiply || opcode == Opcode::kAnd) return 1;
+  if (OpcodeSet{Opcode::kMultiply, Opcode::kAnd}.Contains(opcode)) return 1;
   return 0;
 }
 

@@ -12,6 +12,7 @@ namespace hlokit::stablehlo {
 
 using mlir::NodeId;
 using mlir::NodeKind;
+using mlir::OpKind;
 
 absl::Status Exporter::ExportParameter(Instruction /*instruction*/) { return absl::OkStatus(); }
 
@@ -23,7 +24,7 @@ absl::Status Exporter::ExportTuple(Instruction instruction) {
                                     return user.opcode() == Opcode::kGetTupleElement;
                                   }));
   if (is_operation) {
-    return DefineAs(instruction, "stablehlo.tuple", OperandsOf(instruction), {}, {TypeOf(instruction.shape())});
+    return DefineAs(instruction, OpKind::kStablehloTuple, OperandsOf(instruction), {}, {TypeOf(instruction.shape())});
   }
   elements_[instruction.id().value] = OperandsOf(instruction);
   values_[instruction.id().value] = mlir::ValueId();
@@ -56,14 +57,14 @@ absl::Status Exporter::ExportDone(Instruction instruction) {
   std::reverse(updates.begin(), updates.end());
   Attributes kept;
   if (!updates.empty() && !options_.as_xla) kept = {{kAsyncUpdates, n().Make(NodeKind::kArray, "", {}, updates)}};
-  return Define(instruction, "stablehlo.async_done", {values_[start.id().value]}, {}, kept);
+  return Define(instruction, OpKind::kStablehloAsyncDone, {values_[start.id().value]}, {}, kept);
 }
 
 absl::Status Exporter::ExportGetTupleElement(Instruction instruction) {
   const Instruction tuple = instruction.operand(0);
   const int64_t index = instruction.int_attr(Attr::kIndex);
   if (values_[tuple.id().value].valid()) {
-    return DefineAs(instruction, "stablehlo.get_tuple_element", {Whole(tuple)}, {{"index", I32(index)}},
+    return DefineAs(instruction, OpKind::kStablehloGetTupleElement, {Whole(tuple)}, {{"index", I32(index)}},
                     {TypeOf(instruction.shape())});
   }
   const uint32_t id = instruction.id().value;
@@ -89,7 +90,7 @@ absl::Status Exporter::ExportWhile(Instruction instruction) {
     state = {Whole(init)};
   } else if (values_[init.id().value].valid()) {
     for (int64_t i = 0; i < init.shape().tuple_size(); ++i) {
-      state.push_back(Emit("stablehlo.get_tuple_element", {Whole(init)}, {{"index", I32(i)}},
+      state.push_back(Emit(OpKind::kStablehloGetTupleElement, {Whole(init)}, {{"index", I32(i)}},
                            {TypeOf(init.shape().element(i))}, {}, {{kWhole, n().Bool(true)}})[0]);
     }
   } else {
@@ -98,12 +99,12 @@ absl::Status Exporter::ExportWhile(Instruction instruction) {
   Attributes marks;
   if (IsUnpacked(init.shape()) && (init.opcode() != Opcode::kTuple || values_[init.id().value].valid()))
     marks = {{kWhole, n().Bool(true)}};
-  return Define(instruction, "stablehlo.while", state, {}, marks);
+  return Define(instruction, OpKind::kStablehloWhile, state, {}, marks);
 }
 
 absl::Status Exporter::ExportConditional(Instruction instruction) {
   const bool pred = instruction.operand(0).shape().element_type() == ElementType::kPred;
-  return Define(instruction, pred ? "stablehlo.if" : "stablehlo.case", {Whole(instruction.operand(0))});
+  return Define(instruction, pred ? OpKind::kStablehloIf : OpKind::kStablehloCase, {Whole(instruction.operand(0))});
 }
 
 // Fusions and asynchronous computations are calls too.
@@ -132,7 +133,7 @@ absl::Status Exporter::ExportCall(Instruction instruction) {
       if (error != std::errc() || stop != end) return Unsupported(instruction, "its composite.version");
       composite.push_back({"version", I32(version)});
     }
-    return Define(instruction, "stablehlo.composite", OperandsOf(instruction), composite);
+    return Define(instruction, OpKind::kStablehloComposite, OperandsOf(instruction), composite);
   }
   const Attributes attributes = {{"callee", symbol}};
   if (instruction.opcode() != Opcode::kAsyncStart) {
@@ -142,18 +143,18 @@ absl::Status Exporter::ExportCall(Instruction instruction) {
     } else {
       AddKept(instruction, {Attr::kOutputToOperandAliasing}, &kept, false);
     }
-    return Define(instruction, "func.call", OperandsOf(instruction), attributes, kept);
+    return Define(instruction, OpKind::kFuncCall, OperandsOf(instruction), attributes, kept);
   }
   const std::vector<NodeId> types = StartedTypes(instruction);
   if (types.empty()) return Unsupported(instruction, "it is never done");
-  return DefineAs(instruction, "func.call", OperandsOf(instruction), attributes, types);
+  return DefineAs(instruction, OpKind::kFuncCall, OperandsOf(instruction), attributes, types);
 }
 
 absl::Status Exporter::ExportCopyStart(Instruction instruction) {
-  if (DoneOf(instruction).valid()) return DefineStart(instruction, "mhlo.copy", {});
+  if (DoneOf(instruction).valid()) return DefineStart(instruction, OpKind::kMhloCopy, {});
   const std::vector<NodeId> types = StartedTypes(instruction);
   if (types.size() != 1) return Unsupported(instruction, "it is never done");
-  return DefineAs(instruction, "mhlo.copy", OperandsOf(instruction), {}, types);
+  return DefineAs(instruction, OpKind::kMhloCopy, OperandsOf(instruction), {}, types);
 }
 
 absl::Status Exporter::ExportBitcast(Instruction instruction) {
@@ -171,7 +172,7 @@ absl::Status Exporter::ExportBitcast(Instruction instruction) {
       from.element_type() == to.element_type()) {
     Attributes kept;
     AddKept(instruction, {}, &kept);
-    return Define(instruction, "stablehlo.reshape", OperandsOf(instruction), {}, kept);
+    return Define(instruction, OpKind::kStablehloReshape, OperandsOf(instruction), {}, kept);
   }
   const auto layout = [&](Shape shape) {
     const absl::Span<const int64_t> order = shape.IsArray() ? OrderOf(shape) : absl::Span<const int64_t>();
@@ -180,7 +181,7 @@ absl::Status Exporter::ExportBitcast(Instruction instruction) {
     const auto* data = reinterpret_cast<const std::byte*>(n().arena().CopyArray(order.data(), order.size()));
     return n().MakeBlob(type, data, order.size() * sizeof(int64_t), order.size() == 1);
   };
-  return Define(instruction, "mhlo.bitcast", OperandsOf(instruction), {},
+  return Define(instruction, OpKind::kMhloBitcast, OperandsOf(instruction), {},
                 {{"source_layout", layout(from)}, {"result_layout", layout(to)}});
 }
 
@@ -190,13 +191,15 @@ absl::Status Exporter::ExportDynamicReshape(Instruction instruction) {
   const int64_t one[] = {1};
   for (int64_t i = 1; i < instruction.operand_count(); ++i) {
     const NodeId element = ElementTypeOf(instruction.operand(i).shape().element_type());
-    sizes.push_back(Emit("stablehlo.reshape", {Whole(instruction.operand(i))}, {}, {n().Tensor(one, element)})[0]);
+    sizes.push_back(
+        Emit(OpKind::kStablehloReshape, {Whole(instruction.operand(i))}, {}, {n().Tensor(one, element)})[0]);
   }
   if (sizes.empty()) return Unsupported(instruction, "it has no sizes");
   const int64_t count[] = {static_cast<int64_t>(sizes.size())};
   const NodeId element = n().child(out_->type(sizes[0]), 0);
-  operands.push_back(Emit("stablehlo.concatenate", sizes, {{"dimension", I64(0)}}, {n().Tensor(count, element)})[0]);
-  return Define(instruction, "stablehlo.dynamic_reshape", operands);
+  operands.push_back(
+      Emit(OpKind::kStablehloConcatenate, sizes, {{"dimension", I64(0)}}, {n().Tensor(count, element)})[0]);
+  return Define(instruction, OpKind::kStablehloDynamicReshape, operands);
 }
 
 // ---- the host ----
@@ -207,8 +210,8 @@ Exporter::Values Exporter::DataOf(Instruction data) {
   if (!values_[data.id().value].valid()) return Elements(data);
   Values values;
   for (int64_t i = 0; i < data.shape().tuple_size(); ++i) {
-    values.push_back(
-        Emit("stablehlo.get_tuple_element", {Whole(data)}, {{"index", I32(i)}}, {TypeOf(data.shape().element(i))})[0]);
+    values.push_back(Emit(OpKind::kStablehloGetTupleElement, {Whole(data)}, {{"index", I32(i)}},
+                          {TypeOf(data.shape().element(i))})[0]);
   }
   return values;
 }
@@ -254,9 +257,9 @@ absl::Status Exporter::ExportInfeed(Instruction instruction) {
   attributes.push_back({"layout", n().Make(NodeKind::kArray, "", {}, layouts)});
   Attributes discardable = Discardable(instruction);
   if (!data.IsTuple()) AddKept(instruction, {}, &discardable);
-  BindData(
-      instruction, data,
-      Emit("stablehlo.infeed", OperandsOf(instruction), attributes, types, {}, discardable, LocationOf(instruction)));
+  BindData(instruction, data,
+           Emit(OpKind::kStablehloInfeed, OperandsOf(instruction), attributes, types, {}, discardable,
+                LocationOf(instruction)));
   return absl::OkStatus();
 }
 
@@ -265,7 +268,7 @@ absl::Status Exporter::ExportOutfeed(Instruction instruction) {
   operands.push_back(Whole(instruction.operand(1)));
   Attributes kept;
   if (!instruction.operand(0).shape().IsTuple()) AddKept(instruction, {}, &kept);
-  return Define(instruction, "stablehlo.outfeed", operands,
+  return Define(instruction, OpKind::kStablehloOutfeed, operands,
                 {{"outfeed_config", n().String(instruction.string_attr(Attr::kOutfeedConfig))}}, kept);
 }
 
@@ -310,7 +313,7 @@ absl::Status Exporter::ExportSend(Instruction instruction) {
   if (absl::Status status = CheckCompleted(instruction); !status.ok()) return status;
   Values operands = DataOf(instruction.operand(0));
   operands.push_back(Whole(instruction.operand(1)));
-  return DefineAs(instruction, "stablehlo.send", operands, TransferAttributes(instruction, 2),
+  return DefineAs(instruction, OpKind::kStablehloSend, operands, TransferAttributes(instruction, 2),
                   {n().Make(NodeKind::kDialectType, "stablehlo.token", {}, {})});
 }
 
@@ -331,8 +334,8 @@ absl::Status Exporter::ExportRecv(Instruction instruction) {
     }
   }
   BindData(instruction, data,
-           Emit("stablehlo.recv", OperandsOf(instruction), TransferAttributes(instruction, 3), types, {}, discardable,
-                LocationOf(instruction)));
+           Emit(OpKind::kStablehloRecv, OperandsOf(instruction), TransferAttributes(instruction, 3), types, {},
+                discardable, LocationOf(instruction)));
   return absl::OkStatus();
 }
 
@@ -426,12 +429,13 @@ absl::Status Exporter::ExportCustomCall(Instruction instruction) {
   if (other_version) texts.push_back(Attr::kApiVersion);
   AddKept(instruction, texts, &kept, false);
   const uint32_t schedule = instruction.payload(Attr::kSchedule).value_or(0);
-  if (schedule == 0) return Define(instruction, "stablehlo.custom_call", OperandsOf(instruction), attributes, kept);
+  if (schedule == 0)
+    return Define(instruction, OpKind::kStablehloCustomCall, OperandsOf(instruction), attributes, kept);
   // Only the operation of MHLO has one.
   constexpr std::string_view kPrefix = "SCHEDULE_";
   const std::string_view value = EnumTexts(EnumType::kCustomCallSchedule)[schedule].substr(kPrefix.size());
   attributes.push_back({"custom_call_schedule", n().Enum("mhlo.custom_call_schedule", value)});
-  return Define(instruction, "mhlo.custom_call", OperandsOf(instruction), attributes, kept);
+  return Define(instruction, OpKind::kMhloCustomCall, OperandsOf(instruction), attributes, kept);
 }
 
 }  // namespace hlokit::stablehlo

@@ -10,6 +10,7 @@ namespace hlokit::stablehlo {
 
 using mlir::NodeId;
 using mlir::NodeKind;
+using mlir::OpKind;
 
 NodeId Exporter::ChannelOf(Instruction instruction, int64_t type) {
   const int64_t names[] = {n().strings().Intern("handle").value, n().strings().Intern("type").value};
@@ -78,7 +79,7 @@ Instruction Exporter::DoneOf(Instruction start) {
   return called.parameter_count() == start.operand_count() ? users[0] : Instruction();
 }
 
-absl::Status Exporter::DefineStart(Instruction instruction, std::string_view name, const Attributes& attributes) {
+absl::Status Exporter::DefineStart(Instruction instruction, OpKind kind, const Attributes& attributes) {
   const std::vector<NodeId> types = ResultTypes(DoneOf(instruction));
   for (NodeId type : types) {
     if (!type.valid()) return Unsupported(instruction, "its type");
@@ -101,7 +102,7 @@ absl::Status Exporter::DefineStart(Instruction instruction, std::string_view nam
     if (!type.valid()) return Unsupported(instruction, "the type of an operand");
     arguments.push_back(NewArgument(block, type));
   }
-  Emit("stablehlo.return", Emit(name, arguments, attributes, types, regions), {}, {});
+  Emit(OpKind::kStablehloReturn, Emit(kind, arguments, attributes, types, regions), {}, {});
   frames_.pop_back();
   Attributes kept;
   if (instruction.opcode() == Opcode::kCopyStart) {
@@ -124,57 +125,57 @@ absl::Status Exporter::EmitStart(Instruction instruction, mlir::RegionId region,
   }
   const uint32_t id = instruction.id().value;
   values_[id] =
-      Emit("stablehlo.async_start", OperandsOf(instruction), {}, {n().Make(NodeKind::kFutureType, "", {}, types)},
+      Emit(OpKind::kStablehloAsyncStart, OperandsOf(instruction), {}, {n().Make(NodeKind::kFutureType, "", {}, types)},
            {region}, discardable, LocationOf(instruction))[0];
   elements_[id].clear();
   futures_[id] = 1;
   return absl::OkStatus();
 }
 
-absl::Status Exporter::DefineCollective(Instruction instruction, std::string_view name, const Attributes& attributes) {
+absl::Status Exporter::DefineCollective(Instruction instruction, OpKind kind, const Attributes& attributes) {
   const Opcode opcode = instruction.opcode();
   const bool starts = HasTrait(opcode, kCollective) && HasTrait(opcode, kStartsAsync);
-  if (!starts) return Define(instruction, name, OperandsOf(instruction), attributes);
-  if (DoneOf(instruction).valid()) return DefineStart(instruction, name, attributes);
+  if (!starts) return Define(instruction, kind, OperandsOf(instruction), attributes);
+  if (DoneOf(instruction).valid()) return DefineStart(instruction, kind, attributes);
   const std::vector<NodeId> types = StartedTypes(instruction);
   if (types.empty()) return Unsupported(instruction, "it is never done");
-  return DefineAs(instruction, name, OperandsOf(instruction), attributes, types);
+  return DefineAs(instruction, kind, OperandsOf(instruction), attributes, types);
 }
 
 absl::Status Exporter::ExportAllGather(Instruction instruction) {
   Attributes attributes = {{"all_gather_dim", DimensionOf(instruction)}};
   if (absl::Status status = AddDevices(instruction, &attributes); !status.ok()) return status;
-  return DefineCollective(instruction, "stablehlo.all_gather", attributes);
+  return DefineCollective(instruction, OpKind::kStablehloAllGather, attributes);
 }
 
 absl::Status Exporter::ExportAllReduce(Instruction instruction) {
   Attributes attributes;
   if (absl::Status status = AddDevices(instruction, &attributes); !status.ok()) return status;
-  return DefineCollective(instruction, "stablehlo.all_reduce", attributes);
+  return DefineCollective(instruction, OpKind::kStablehloAllReduce, attributes);
 }
 
 absl::Status Exporter::ExportReduceScatter(Instruction instruction) {
   if (instruction.operand_count() != 1) return Unsupported(instruction, "several operands");
   Attributes attributes = {{"scatter_dimension", DimensionOf(instruction)}};
   if (absl::Status status = AddDevices(instruction, &attributes); !status.ok()) return status;
-  return DefineCollective(instruction, "stablehlo.reduce_scatter", attributes);
+  return DefineCollective(instruction, OpKind::kStablehloReduceScatter, attributes);
 }
 
-absl::Status Exporter::ExportRooted(Instruction instruction, std::string_view name) {
+absl::Status Exporter::ExportRooted(Instruction instruction, OpKind kind) {
   Attributes attributes;
   if (instruction.bool_attr(Attr::kHasDynamicRoot)) {
     attributes.push_back({"has_dynamic_root", n().Make(NodeKind::kUnit)});
   }
   if (absl::Status status = AddDevices(instruction, &attributes); !status.ok()) return status;
-  return DefineCollective(instruction, name, attributes);
+  return DefineCollective(instruction, kind, attributes);
 }
 
 absl::Status Exporter::ExportCollectiveBroadcast(Instruction instruction) {
-  return ExportRooted(instruction, "stablehlo.collective_broadcast");
+  return ExportRooted(instruction, OpKind::kStablehloCollectiveBroadcast);
 }
 
 absl::Status Exporter::ExportCollectiveReduce(Instruction instruction) {
-  return ExportRooted(instruction, "stablehlo.collective_reduce");
+  return ExportRooted(instruction, OpKind::kStablehloCollectiveReduce);
 }
 
 absl::Status Exporter::ExportCollectivePermute(Instruction instruction) {
@@ -187,7 +188,7 @@ absl::Status Exporter::ExportCollectivePermute(Instruction instruction) {
   if (instruction.int_attr(Attr::kChannelId, 0) > 0) {
     attributes.push_back({"channel_handle", ChannelOf(instruction, options_.as_xla ? 0 : 1)});
   }
-  return DefineCollective(instruction, "stablehlo.collective_permute", attributes);
+  return DefineCollective(instruction, OpKind::kStablehloCollectivePermute, attributes);
 }
 
 absl::Status Exporter::ExportAllToAll(Instruction instruction) {
@@ -203,14 +204,14 @@ absl::Status Exporter::ExportAllToAll(Instruction instruction) {
       attribute.value = n().Make(NodeKind::kFields, "mhlo.channel_handle", names, nodes.children(attribute.value));
     }
     if (!IsUnpacked(instruction.shape())) return Unsupported(instruction, "a tuple of one chunk");
-    return Define(instruction, "mhlo.all_to_all", OperandsOf(instruction), attributes);
+    return Define(instruction, OpKind::kMhloAllToAll, OperandsOf(instruction), attributes);
   }
   const ReplicaGroupCounts counts =
       CountReplicaGroups(module_.context(), AttrReader(instruction).list_id(Attr::kReplicaGroups));
   attributes.push_back({"split_dimension", DimensionOf(instruction)});
   attributes.push_back({"concat_dimension", DimensionOf(instruction)});
   attributes.push_back({"split_count", I64(std::max<int64_t>(counts.group_size, 1))});
-  return DefineCollective(instruction, "stablehlo.all_to_all", attributes);
+  return DefineCollective(instruction, OpKind::kStablehloAllToAll, attributes);
 }
 
 absl::Status Exporter::ExportRaggedAllToAll(Instruction instruction) {
@@ -218,7 +219,7 @@ absl::Status Exporter::ExportRaggedAllToAll(Instruction instruction) {
   if (!groups.ok()) return groups.status();
   const int64_t names[] = {n().strings().Intern("channel_id").value, n().strings().Intern("replica_groups").value};
   const NodeId values[] = {I64(std::max<int64_t>(instruction.int_attr(Attr::kChannelId, 0), 0)), *groups};
-  return Define(instruction, "stablehlo.custom_call", OperandsOf(instruction),
+  return Define(instruction, OpKind::kStablehloCustomCall, OperandsOf(instruction),
                 {{"call_target_name", n().String("ragged_all_to_all")},
                  {"api_version", I32(4)},
                  {"backend_config", n().Make(NodeKind::kDictionary, "", names, values)}});

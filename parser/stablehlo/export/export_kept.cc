@@ -4,6 +4,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/ops/opcode.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/text/attribute_text.h"
 #include "ir/text/printer.h"
 #include "parser/stablehlo/export/exporter.h"
@@ -13,6 +14,7 @@ namespace hlokit::stablehlo {
 
 using mlir::NodeId;
 using mlir::NodeKind;
+using mlir::OpKind;
 
 namespace {
 
@@ -60,12 +62,11 @@ void Exporter::AddKept(Instruction instruction, absl::Span<const Attr> attrs, At
   if (opcode) discardable->push_back({kOpcode, n().String(instruction.opcode_text())});
 }
 
-Exporter::Attributes Exporter::WithNamed(Instruction instruction, std::string_view name, Attributes attributes) {
-  const mlir::OpDefinition* const definition = mlir::FindDefinition(name);
-  if (definition == nullptr) return attributes;
+Exporter::Attributes Exporter::WithNamed(Instruction instruction, OpKind kind, Attributes attributes) {
+  const mlir::OpDefinition& definition = mlir::DefinitionOf(kind);
   for (const AttrSpec& spec : InfoOf(instruction.opcode()).attributes) {
     const Attr attr = spec.attr;
-    if (FormOf(attr) != AttributeForm::kNamed || definition->FindAttribute(ToString(attr)) == nullptr) continue;
+    if (FormOf(attr) != AttributeForm::kNamed || definition.FindAttribute(ToString(attr)) == nullptr) continue;
     const auto same = [&](const NamedAttribute& given) { return given.name == ToString(attr); };
     if (std::any_of(attributes.begin(), attributes.end(), same)) continue;
     const PayloadKind payload = InfoOf(InfoOf(attr).type).payload;
@@ -140,11 +141,11 @@ void Exporter::ReportLostControlDependencies() {
 absl::Status Exporter::ExportAddDependency(Instruction instruction) {
   // Of a token or a tuple the order is lost.
   if (!instruction.shape().IsArray()) return ExportForwarded(instruction);
-  return Define(instruction, "mhlo.add_dependency", OperandsOf(instruction));
+  return Define(instruction, OpKind::kMhloAddDependency, OperandsOf(instruction));
 }
 
 absl::Status Exporter::ExportStochasticConvert(Instruction instruction) {
-  return Define(instruction, "mhlo.stochastic_convert", OperandsOf(instruction));
+  return Define(instruction, OpKind::kMhloStochasticConvert, OperandsOf(instruction));
 }
 
 bool Exporter::CapturesAlike(Instruction operand, Computation branch) {
@@ -180,7 +181,7 @@ bool Exporter::CapturesAlike(Instruction operand, Computation branch) {
       if (instruction.opcode() == Opcode::kTuple && value.opcode() == Opcode::kGetTupleElement) return false;
       if (!use(value)) return false;
     }
-    if (instruction.opcode() == Opcode::kConditional || instruction.opcode() == Opcode::kWhile) return false;
+    if (OpcodeSet{Opcode::kConditional, Opcode::kWhile}.Contains(instruction.opcode())) return false;
   }
   if (root.opcode() == Opcode::kTuple) {
     for (Instruction value : root.operands()) {

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "ir/core/str_cat.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/ops/opcode_table.h"
 #include "parser/stablehlo/export/exporter.h"
 
@@ -12,6 +13,7 @@ namespace hlokit::stablehlo {
 
 using mlir::NodeId;
 using mlir::NodeKind;
+using mlir::OpKind;
 
 namespace {
 
@@ -70,7 +72,7 @@ void Exporter::AddPrecision(Instruction instruction, Attributes* attributes, std
 // Returns true for an elementwise operation of mixed precision, which HLO has, and StableHLO has not.
 static bool MixesFloats(Instruction instruction) {
   const Opcode opcode = instruction.opcode();
-  if (!HasTrait(opcode, kElementwise) || opcode == Opcode::kConvert || opcode == Opcode::kStochasticConvert) {
+  if (!HasTrait(opcode, kElementwise) || OpcodeSet{Opcode::kConvert, Opcode::kStochasticConvert}.Contains(opcode)) {
     return false;
   }
   std::optional<ElementType> type;
@@ -105,42 +107,46 @@ absl::Status Exporter::Convert(Instruction instruction) {
 
 absl::Status Exporter::ExportNothing(Instruction instruction) { return Unsupported(instruction); }
 
-// The operation of an opcode that is elementwise or whose operands say all: the first row of operations.def with it.
-std::string_view Exporter::SimpleName(Opcode opcode) {
+// The operation of an opcode that is elementwise, whose operands say all, or of batch normalization: the first row of
+// operations.def with it.
+OpKind Exporter::SimpleKind(Opcode opcode) {
   struct Row {
+    OpKind kind;
     std::string_view name, converter;
     Opcode opcode;
   };
   static constexpr Row kRows[] = {
-#define OP(name, operands, attributes, regions, results, format, converter, opcode) \
-  {name, #converter, Opcode::k##opcode},
+#define OP(kind, name, operands, attributes, regions, results, format, converter, opcode) \
+  {OpKind::kind, name, #converter, Opcode::k##opcode},
 #include "parser/mlir/operations.def"
   };
   for (const Row& row : kRows) {
     if (row.opcode != opcode || row.name.starts_with("arith.")) continue;
     if (row.converter == "Elementwise" || row.converter == "Explicit" || row.converter == "MinMax" ||
-        row.converter == "Clamp" || row.converter == "Select" || row.converter == "Convert") {
-      return row.name;
+        row.converter == "Clamp" || row.converter == "Select" || row.converter == "Convert" ||
+        row.converter == "BatchNorm") {
+      return row.kind;
     }
   }
-  return "";
+  return OpKind::kUnregistered;
 }
 
 absl::Status Exporter::ExportSimple(Instruction instruction) {
-  const std::string_view name = SimpleName(instruction.opcode());
-  if (name.empty()) return Unsupported(instruction);
+  const OpKind kind = SimpleKind(instruction.opcode());
+  if (kind == OpKind::kUnregistered) return Unsupported(instruction);
   Attributes attributes;
   if (const NodeId accuracy = AccuracyOf(instruction); accuracy.valid()) {
     attributes.push_back({"result_accuracy", accuracy});
   }
   // One value, also if it is a tuple.
-  return DefineAs(instruction, name, OperandsOf(instruction), attributes, {TypeOf(instruction.shape())});
+  return DefineAs(instruction, kind, OperandsOf(instruction), attributes, {TypeOf(instruction.shape())});
 }
 
 NodeId Exporter::AccuracyOf(Instruction instruction) {
   const Ints list = IntsOf(instruction, Attr::kResultAccuracy);
-  const mlir::OpDefinition* definition = mlir::FindDefinition(SimpleName(instruction.opcode()));
-  if (list.size() != 4 || definition == nullptr || definition->FindAttribute("result_accuracy") == nullptr) return {};
+  const OpKind kind = SimpleKind(instruction.opcode());
+  if (list.size() != 4 || kind == OpKind::kUnregistered) return {};
+  if (mlir::DefinitionOf(kind).FindAttribute("result_accuracy") == nullptr) return {};
   const auto mode = static_cast<ResultAccuracyMode>(list[0]);
   if (mode != ResultAccuracyMode::kTolerance && mode != ResultAccuracyMode::kHighest) return {};
   const NodeId f64 = n().Make(NodeKind::kFloatType, "f64", {}, {});
@@ -164,7 +170,7 @@ absl::Status Exporter::ExportDomain(Instruction instruction) {
   const auto kind = StringId(static_cast<uint32_t>(domain[0]));
   if (module_.context().str(kind) != "sharding") return ExportForwarded(instruction);
   const auto text = [&](int64_t id) { return n().String(ShardingText(ListId(static_cast<uint32_t>(id)))); };
-  return Define(instruction, "mhlo.domain", OperandsOf(instruction),
+  return Define(instruction, OpKind::kMhloDomain, OperandsOf(instruction),
                 {{"entry_metadata", text(domain[1])},
                  {"exit_metadata", text(domain[2])},
                  {"kind", n().Enum("mhlo.kind", "sharding")}});
@@ -192,7 +198,7 @@ absl::Status Exporter::ExportConstant(Instruction instruction) {
     const auto* data = n().arena().CopyArray(literal.data, literal.size_bytes);
     value = n().MakeBlob(type, data, literal.size_bytes, literal.shape.element_count() == 1);
   }
-  return Define(instruction, "stablehlo.constant", {}, {{"value", value}});
+  return Define(instruction, OpKind::kStablehloConstant, {}, {{"value", value}});
 }
 
 absl::Status Exporter::ExportWindowed(Instruction instruction) {
@@ -234,20 +240,20 @@ absl::Status Exporter::ExportWindowed(Instruction instruction) {
     attributes.push_back({"rhs_dilation", Dims(dilation)});
     attributes.push_back({"window_reversal", Dims(reversal, 1)});
     AddPrecision(instruction, &attributes);
-    return Define(instruction, "stablehlo.convolution", values, attributes);
+    return Define(instruction, OpKind::kStablehloConvolution, values, attributes);
   }
   attributes.push_back({"window_dimensions", Dims(sizes)});
   attributes.push_back({"window_strides", Dims(strides)});
   if (instruction.opcode() == Opcode::kSelectAndScatter) {
-    return Define(instruction, "stablehlo.select_and_scatter", values, attributes);
+    return Define(instruction, OpKind::kStablehloSelectAndScatter, values, attributes);
   }
   attributes.push_back({"base_dilations", Dims(base)});
   attributes.push_back({"window_dilations", Dims(dilation)});
-  return Define(instruction, "stablehlo.reduce_window", values, attributes);
+  return Define(instruction, OpKind::kStablehloReduceWindow, values, attributes);
 }
 
 absl::Status Exporter::ExportIota(Instruction instruction) {
-  return Define(instruction, "stablehlo.iota", {},
+  return Define(instruction, OpKind::kStablehloIota, {},
                 {{"iota_dimension", I64(instruction.int_attr(Attr::kIotaDimension))}});
 }
 
@@ -256,12 +262,12 @@ absl::Status Exporter::ExportBroadcast(Instruction instruction) {
   const absl::Span<const int64_t> dimensions = instruction.list_attr(Attr::kDimensions);
   Attributes kept;
   if (!std::is_sorted(dimensions.begin(), dimensions.end())) AddKept(instruction, {}, &kept);
-  return Define(instruction, "stablehlo.broadcast_in_dim", OperandsOf(instruction),
+  return Define(instruction, OpKind::kStablehloBroadcastInDim, OperandsOf(instruction),
                 {{"broadcast_dimensions", Dims(dimensions)}}, kept);
 }
 
 absl::Status Exporter::ExportReshape(Instruction instruction) {
-  return Define(instruction, "stablehlo.reshape", OperandsOf(instruction));
+  return Define(instruction, OpKind::kStablehloReshape, OperandsOf(instruction));
 }
 
 absl::Status Exporter::ExportBitcastConvert(Instruction instruction) {
@@ -269,21 +275,21 @@ absl::Status Exporter::ExportBitcastConvert(Instruction instruction) {
   if (from != to && (from == ElementType::kPred || to == ElementType::kPred)) {
     return Unsupported(instruction, "in StableHLO booleans have one bit");
   }
-  return Define(instruction, "stablehlo.bitcast_convert", OperandsOf(instruction));
+  return Define(instruction, OpKind::kStablehloBitcastConvert, OperandsOf(instruction));
 }
 
 absl::Status Exporter::ExportTranspose(Instruction instruction) {
-  return Define(instruction, "stablehlo.transpose", OperandsOf(instruction),
+  return Define(instruction, OpKind::kStablehloTranspose, OperandsOf(instruction),
                 {{"permutation", Dims(instruction.list_attr(Attr::kDimensions))}});
 }
 
 absl::Status Exporter::ExportReverse(Instruction instruction) {
-  return Define(instruction, "stablehlo.reverse", OperandsOf(instruction),
+  return Define(instruction, OpKind::kStablehloReverse, OperandsOf(instruction),
                 {{"dimensions", Dims(instruction.list_attr(Attr::kDimensions))}});
 }
 
 absl::Status Exporter::ExportConcatenate(Instruction instruction) {
-  return Define(instruction, "stablehlo.concatenate", OperandsOf(instruction),
+  return Define(instruction, OpKind::kStablehloConcatenate, OperandsOf(instruction),
                 {{"dimension", DimensionOf(instruction)}});
 }
 
@@ -295,7 +301,7 @@ absl::Status Exporter::ExportSlice(Instruction instruction) {
     limits.push_back(slice.limit(i));
     strides.push_back(slice.stride(i));
   }
-  return Define(instruction, "stablehlo.slice", OperandsOf(instruction),
+  return Define(instruction, OpKind::kStablehloSlice, OperandsOf(instruction),
                 {{"start_indices", Dims(starts)}, {"limit_indices", Dims(limits)}, {"strides", Dims(strides)}});
 }
 
@@ -308,12 +314,12 @@ absl::Status Exporter::ExportPad(Instruction instruction) {
     interior.push_back(padding.interior(i));
   }
   return Define(
-      instruction, "stablehlo.pad", OperandsOf(instruction),
+      instruction, OpKind::kStablehloPad, OperandsOf(instruction),
       {{"edge_padding_low", Dims(low)}, {"edge_padding_high", Dims(high)}, {"interior_padding", Dims(interior)}});
 }
 
 absl::Status Exporter::ExportDynamicSlice(Instruction instruction) {
-  return Define(instruction, "stablehlo.dynamic_slice", OperandsOf(instruction),
+  return Define(instruction, OpKind::kStablehloDynamicSlice, OperandsOf(instruction),
                 {{"slice_sizes", Dims(instruction.list_attr(Attr::kDynamicSliceSizes))}});
 }
 
@@ -326,17 +332,17 @@ absl::Status Exporter::ExportCompare(Instruction instruction) {
     attributes.push_back(
         {"compare_type", n().Enum("stablehlo.comparison_type", EnumTexts(EnumType::kComparisonType)[*type])});
   }
-  return Define(instruction, "stablehlo.compare", OperandsOf(instruction), attributes);
+  return Define(instruction, OpKind::kStablehloCompare, OperandsOf(instruction), attributes);
 }
 
 absl::Status Exporter::ExportReducePrecision(Instruction instruction) {
-  return Define(instruction, "stablehlo.reduce_precision", OperandsOf(instruction),
+  return Define(instruction, OpKind::kStablehloReducePrecision, OperandsOf(instruction),
                 {{"exponent_bits", I32(instruction.int_attr(Attr::kExponentBits))},
                  {"mantissa_bits", I32(instruction.int_attr(Attr::kMantissaBits))}});
 }
 
 absl::Status Exporter::ExportGather(Instruction instruction) {
-  return Define(instruction, "stablehlo.gather", OperandsOf(instruction),
+  return Define(instruction, OpKind::kStablehloGather, OperandsOf(instruction),
                 {{"dimension_numbers",
                   Fields("stablehlo.gather",
                          {{"offset_dims", IntsOf(instruction, Attr::kOffsetDims)},
@@ -349,7 +355,7 @@ absl::Status Exporter::ExportGather(Instruction instruction) {
 }
 
 absl::Status Exporter::ExportScatter(Instruction instruction) {
-  return Define(instruction, "stablehlo.scatter", OperandsOf(instruction),
+  return Define(instruction, OpKind::kStablehloScatter, OperandsOf(instruction),
                 {{"scatter_dimension_numbers",
                   Fields("stablehlo.scatter",
                          {{"update_window_dims", IntsOf(instruction, Attr::kUpdateWindowDims)},
@@ -362,17 +368,17 @@ absl::Status Exporter::ExportScatter(Instruction instruction) {
 
 absl::Status Exporter::ExportSort(Instruction instruction) {
   return Define(
-      instruction, "stablehlo.sort", OperandsOf(instruction),
+      instruction, OpKind::kStablehloSort, OperandsOf(instruction),
       {{"dimension", DimensionOf(instruction)}, {"is_stable", n().Bool(instruction.bool_attr(Attr::kIsStable))}});
 }
 
 absl::Status Exporter::ExportReduce(Instruction instruction) {
-  return Define(instruction, "stablehlo.reduce", OperandsOf(instruction),
+  return Define(instruction, OpKind::kStablehloReduce, OperandsOf(instruction),
                 {{"dimensions", Dims(instruction.list_attr(Attr::kDimensions))}});
 }
 
 absl::Status Exporter::ExportMap(Instruction instruction) {
-  return Define(instruction, "stablehlo.map", OperandsOf(instruction),
+  return Define(instruction, OpKind::kStablehloMap, OperandsOf(instruction),
                 {{"dimensions", Dims(instruction.list_attr(Attr::kDimensions))}});
 }
 
@@ -416,9 +422,9 @@ absl::Status Exporter::ExportDot(Instruction instruction) {
       IntsOf(instruction, Attr::kLhsContractingDims) == Ints{lhs.rank() - 1} &&
       IntsOf(instruction, Attr::kRhsContractingDims) == Ints{0}) {
     attributes.erase(attributes.begin());
-    return Define(instruction, "stablehlo.dot", OperandsOf(instruction), attributes);
+    return Define(instruction, OpKind::kStablehloDot, OperandsOf(instruction), attributes);
   }
-  return Define(instruction, "stablehlo.dot_general", OperandsOf(instruction), attributes);
+  return Define(instruction, OpKind::kStablehloDotGeneral, OperandsOf(instruction), attributes);
 }
 
 absl::Status Exporter::ExportRaggedDot(Instruction instruction) {
@@ -432,7 +438,7 @@ absl::Status Exporter::ExportRaggedDot(Instruction instruction) {
                                   {"lhs_ragged_dimensions", IntsOf(instruction, Attr::kLhsRaggedDims)},
                                   {"rhs_group_dimensions", IntsOf(instruction, Attr::kRhsGroupDims)}})}};
   AddPrecision(instruction, &attributes, "chlo");
-  return Define(instruction, "chlo.ragged_dot", OperandsOf(instruction), attributes);
+  return Define(instruction, OpKind::kChloRaggedDot, OperandsOf(instruction), attributes);
 }
 
 absl::Status Exporter::ExportScan(Instruction instruction) {
@@ -448,23 +454,23 @@ absl::Status Exporter::ExportScan(Instruction instruction) {
                            {"operandSegmentSizes", n().Make(NodeKind::kDenseArray, "", in, {&i32, 1})},
                            {"resultSegmentSizes", n().Make(NodeKind::kDenseArray, "", out, {&i32, 1})}};
   if (instruction.bool_attr(Attr::kIsAssociative)) attributes.push_back({"is_associative", n().Bool(true)});
-  return Define(instruction, "chlo.scan", OperandsOf(instruction), attributes);
+  return Define(instruction, OpKind::kChloScan, OperandsOf(instruction), attributes);
 }
 
 absl::Status Exporter::ExportFft(Instruction instruction) {
-  return Define(instruction, "stablehlo.fft", OperandsOf(instruction),
+  return Define(instruction, OpKind::kStablehloFft, OperandsOf(instruction),
                 {{"fft_length", Dims(instruction.list_attr(Attr::kFftLength))},
                  {"fft_type", n().Enum("stablehlo.fft_type",
                                        EnumTexts(EnumType::kFftType)[*instruction.payload(Attr::kFftType)])}});
 }
 
 absl::Status Exporter::ExportCholesky(Instruction instruction) {
-  return Define(instruction, "stablehlo.cholesky", OperandsOf(instruction));
+  return Define(instruction, OpKind::kStablehloCholesky, OperandsOf(instruction));
 }
 
 absl::Status Exporter::ExportTriangularSolve(Instruction instruction) {
   return Define(
-      instruction, "stablehlo.triangular_solve", OperandsOf(instruction),
+      instruction, OpKind::kStablehloTriangularSolve, OperandsOf(instruction),
       {{"left_side", n().Bool(instruction.bool_attr(Attr::kLeftSide))},
        {"transpose_a",
         n().Enum("stablehlo.transpose",
@@ -474,9 +480,7 @@ absl::Status Exporter::ExportTriangularSolve(Instruction instruction) {
 absl::Status Exporter::ExportBatchNorm(Instruction instruction) {
   const int64_t bits = std::bit_cast<int64_t>(static_cast<double>(instruction.float_attr(Attr::kEpsilon)));
   const NodeId f32 = n().Make(NodeKind::kFloatType, "f32", {}, {});
-  std::string name = "stablehlo.";
-  for (char c : ToString(instruction.opcode())) name.push_back(c == '-' ? '_' : c);
-  return Define(instruction, name, OperandsOf(instruction),
+  return Define(instruction, SimpleKind(instruction.opcode()), OperandsOf(instruction),
                 {{"epsilon", n().Make(NodeKind::kFloat, "", {&bits, 1}, {&f32, 1})},
                  {"feature_index", I64(instruction.int_attr(Attr::kFeatureIndex))}});
 }
@@ -486,11 +490,11 @@ absl::Status Exporter::ExportRng(Instruction instruction) {
   const Ints sizes(instruction.shape().dims().begin(), instruction.shape().dims().end());
   const int64_t rank[] = {instruction.shape().rank()};
   const NodeId value = Elements64(sizes, rank);
-  const Values shape = Emit("stablehlo.constant", {}, {{"value", value}}, {n().child(value, 0)});
+  const Values shape = Emit(OpKind::kStablehloConstant, {}, {{"value", value}}, {n().child(value, 0)});
   Values operands = OperandsOf(instruction);
   operands.push_back(shape[0]);
   return Define(
-      instruction, "stablehlo.rng", operands,
+      instruction, OpKind::kStablehloRng, operands,
       {{"rng_distribution",
         n().Enum("stablehlo.rng_distribution",
                  EnumName(EnumTexts(EnumType::kRngDistribution)[*instruction.payload(Attr::kDistribution)], "rng_"))}});
@@ -499,8 +503,8 @@ absl::Status Exporter::ExportRng(Instruction instruction) {
 absl::Status Exporter::ExportRngBitGenerator(Instruction instruction) {
   const std::string_view algorithm = EnumTexts(EnumType::kRngAlgorithm)[*instruction.payload(Attr::kRngAlgorithm)];
   const Attributes attributes = {{"rng_algorithm", n().Enum("stablehlo.rng_algorithm", EnumName(algorithm, "rng_"))}};
-  constexpr std::string_view kName = "stablehlo.rng_bit_generator";
-  if (instruction.shape().IsTuple()) return Define(instruction, kName, OperandsOf(instruction), attributes);
+  constexpr OpKind kKind = OpKind::kStablehloRngBitGenerator;
+  if (instruction.shape().IsTuple()) return Define(instruction, kKind, OperandsOf(instruction), attributes);
   // One that does not give its state.
   if (options_.as_xla) return Unsupported(instruction, "no state in its result");
   const std::vector<NodeId> types = {TypeOf(instruction.operand(0).shape()), TypeOf(instruction.shape())};
@@ -508,7 +512,7 @@ absl::Status Exporter::ExportRngBitGenerator(Instruction instruction) {
   Attributes discardable = Discardable(instruction);
   AddKept(instruction, {}, &discardable);
   const Values results =
-      Emit(kName, OperandsOf(instruction), attributes, types, {}, discardable, LocationOf(instruction));
+      Emit(kKind, OperandsOf(instruction), attributes, types, {}, discardable, LocationOf(instruction));
   values_[instruction.id().value] = results[1];
   elements_[instruction.id().value].clear();
   return absl::OkStatus();
@@ -521,27 +525,28 @@ absl::Status Exporter::ExportTopK(Instruction instruction) {
     if (!instruction.bool_attr(Attr::kIsStable, true) && !options_.as_xla) return Unsupported(instruction, "no order");
     Attributes attributes = {{"k", I64(instruction.int_attr(Attr::kK))}};
     if (!largest) attributes.push_back({"largest", n().Bool(false)});
-    return Define(instruction, "mhlo.topk", OperandsOf(instruction), attributes);
+    return Define(instruction, OpKind::kMhloTopk, OperandsOf(instruction), attributes);
   }
-  return Define(instruction, "chlo.top_k", OperandsOf(instruction),
+  return Define(instruction, OpKind::kChloTopK, OperandsOf(instruction),
                 {{"k", I64(instruction.int_attr(Attr::kK))},
                  {"is_stable", n().Bool(instruction.bool_attr(Attr::kIsStable, true))}});
 }
 
 absl::Status Exporter::ExportAfterAll(Instruction instruction) {
-  return Define(instruction, instruction.operand_count() == 0 ? "stablehlo.create_token" : "stablehlo.after_all",
+  return Define(instruction,
+                instruction.operand_count() == 0 ? OpKind::kStablehloCreateToken : OpKind::kStablehloAfterAll,
                 OperandsOf(instruction));
 }
 
 absl::Status Exporter::ExportOptimizationBarrier(Instruction instruction) {
   const bool several = IsUnpacked(instruction.shape());
-  return Define(instruction, "stablehlo.optimization_barrier",
+  return Define(instruction, OpKind::kStablehloOptimizationBarrier,
                 several ? DataOf(instruction.operand(0)) : OperandsOf(instruction));
 }
 
 absl::Status Exporter::ExportDimensionSize(Instruction instruction) {
   const bool set = instruction.opcode() == Opcode::kSetDimensionSize;
-  return Define(instruction, set ? "stablehlo.set_dimension_size" : "stablehlo.get_dimension_size",
+  return Define(instruction, set ? OpKind::kStablehloSetDimensionSize : OpKind::kStablehloGetDimensionSize,
                 OperandsOf(instruction), {{"dimension", DimensionOf(instruction)}});
 }
 

@@ -7,6 +7,8 @@
 
 namespace hlokit::stablehlo {
 
+using mlir::OpKind;
+
 namespace {
 
 constexpr int64_t kMaxGrowth = 4;                // operations for each instruction
@@ -57,7 +59,7 @@ absl::Status Exporter::CallInRegion(Instruction instruction, Computation computa
     if (!type.valid()) return Unsupported(root, "its type");
   }
   const mlir::NodeId symbol = n().Make(mlir::NodeKind::kSymbol, functions_[computation.id().value], {}, {});
-  const Values results = Emit("func.call", operands, {{"callee", symbol}}, types);
+  const Values results = Emit(OpKind::kFuncCall, operands, {{"callee", symbol}}, types);
   values_[root.id().value] = several ? mlir::ValueId() : results[0];
   elements_[root.id().value] = several ? results : Values();
   return CloseFrame();

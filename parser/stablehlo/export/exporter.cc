@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/core/str_cat.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/verify/verifier.h"
 #include "parser/stablehlo/kept_attributes.h"
 #include "parser/stablehlo/verify/verify.h"
@@ -13,6 +14,7 @@ namespace hlokit::stablehlo {
 
 using mlir::NodeId;
 using mlir::NodeKind;
+using mlir::OpKind;
 
 std::unique_ptr<mlir::Module> ExportToStablehlo(const Module& module, DiagnosticSink* sink,
                                                 const ExportOptions& options) {
@@ -67,7 +69,7 @@ std::unique_ptr<mlir::Module> Exporter::Run() {
   frames_.push_back({});
   frames_.back().block = mlir::BlockId(0);
   Attributes name = {{"sym_name", n().String(module_.name())}};
-  Emit("builtin.module", {}, name, {}, {mlir::RegionId(1)}, HeaderAttributes());
+  Emit(OpKind::kBuiltinModule, {}, name, {}, {mlir::RegionId(1)}, HeaderAttributes());
   return options_.as_xla || IsValid() ? std::move(out_) : nullptr;
 }
 
@@ -105,7 +107,7 @@ bool Exporter::IsUnpacked(Shape shape) { return shape.IsTuple() && shape.tuple_s
 
 bool Exporter::IsSplit(Instruction instruction) const {
   const Opcode opcode = instruction.opcode();
-  const bool kept = options_.as_xla && (opcode == Opcode::kCall || opcode == Opcode::kCustomCall);
+  const bool kept = options_.as_xla && OpcodeSet{Opcode::kCall, Opcode::kCustomCall}.Contains(opcode);
   return IsUnpacked(instruction.shape()) && !kept;
 }
 
@@ -117,7 +119,8 @@ SourceRange Exporter::RangeOf(Instruction instruction) {
 Computation Exporter::CalledBy(Instruction instruction) {
   const Opcode opcode = instruction.opcode();
   if (opcode == Opcode::kCall) return instruction.computation_attr(Attr::kToApply);
-  if (opcode == Opcode::kFusion || opcode == Opcode::kAsyncStart) return instruction.computation_attr(Attr::kCalls);
+  if (OpcodeSet{Opcode::kFusion, Opcode::kAsyncStart}.Contains(opcode))
+    return instruction.computation_attr(Attr::kCalls);
   return {};
 }
 
@@ -131,7 +134,8 @@ absl::Status Exporter::Unsupported(Instruction instruction, std::string_view why
 std::vector<Computation> Exporter::RegionsOf(Instruction instruction) const {
   const Opcode opcode = instruction.opcode();
   if (opcode == Opcode::kAsyncStart && DoneOf(instruction).valid()) return instruction.called_computations();
-  if (!HasTrait(opcode, kAppliesToElements) && opcode != Opcode::kWhile && opcode != Opcode::kConditional) return {};
+  if (!HasTrait(opcode, kAppliesToElements) && !OpcodeSet{Opcode::kWhile, Opcode::kConditional}.Contains(opcode))
+    return {};
   return instruction.called_computations();
 }
 
@@ -187,7 +191,7 @@ absl::Status Exporter::OpenRegion(Instruction instruction, Computation computati
       frames_.push_back(std::move(frame));
       const mlir::ValueId value = values_[parameter.id().value];
       const NodeId type = out_->type(value);
-      Emit("stablehlo.tuple", {value}, {}, {n().Make(NodeKind::kTupleType, "", {}, {&type, 1})}, {},
+      Emit(OpKind::kStablehloTuple, {value}, {}, {n().Make(NodeKind::kTupleType, "", {}, {&type, 1})}, {},
            {{kOperand, n().Bool(true)}});
       return absl::OkStatus();
     }
@@ -228,7 +232,7 @@ absl::Status Exporter::CloseFrame() {
       // A tuple as a whole: its elements are taken out of it.
       const mlir::ValueId whole = Whole(root);
       for (int64_t i = 0; i < root.shape().tuple_size(); ++i) {
-        const Values element = Emit("stablehlo.get_tuple_element", {whole}, {{"index", I32(i)}},
+        const Values element = Emit(OpKind::kStablehloGetTupleElement, {whole}, {{"index", I32(i)}},
                                     {TypeOf(root.shape().element(i))}, {}, marks);
         results.push_back(element[0]);
       }
@@ -238,7 +242,7 @@ absl::Status Exporter::CloseFrame() {
   } else {
     results.push_back(Whole(root));
   }
-  Emit(frames_.back().function ? "func.return" : "stablehlo.return", results, {}, {}, {}, marks);
+  Emit(frames_.back().function ? OpKind::kFuncReturn : OpKind::kStablehloReturn, results, {}, {}, {}, marks);
   const Frame closed = std::move(frames_.back());
   frames_.pop_back();
   if (closed.function) {
@@ -262,7 +266,7 @@ absl::Status Exporter::CloseFrame() {
     if (closed.uncalled && !options_.as_xla) discardable.push_back({kUncalled, n().Bool(true)});
     frames_.push_back({});
     frames_.back().block = top_block_;
-    Emit("func.func", {}, attributes, {}, {closed.region}, discardable);
+    Emit(OpKind::kFuncFunc, {}, attributes, {}, {closed.region}, discardable);
     frames_.pop_back();
   } else {
     frames_.back().regions.push_back(closed.region);
@@ -370,15 +374,15 @@ mlir::ValueId Exporter::NewArgument(mlir::BlockId block, NodeId type, NodeId loc
   return value;
 }
 
-Exporter::Values Exporter::Emit(std::string_view name, const Values& operands, const Attributes& attributes,
+Exporter::Values Exporter::Emit(OpKind kind, const Values& operands, const Attributes& attributes,
                                 const std::vector<NodeId>& results, const std::vector<mlir::RegionId>& regions,
                                 const Attributes& discardable, NodeId location) {
   mlir::Operation op;
   op.location = location;
   op.offset = source_.offset;
   op.name_size = source_.size;
-  op.name = n().strings().Intern(name);
-  op.definition = mlir::FindDefinition(name);
+  op.definition = &mlir::DefinitionOf(kind);
+  op.name = n().strings().Intern(op.definition->name);
   const mlir::OperationId id(static_cast<uint32_t>(out_->operations.size()));
   op.operand_begin = static_cast<uint32_t>(out_->operands.size());
   op.operand_count = static_cast<uint32_t>(operands.size());
@@ -429,7 +433,7 @@ Exporter::Values Exporter::Elements(Instruction tuple) {
     const Shape part = tuple.shape().element(static_cast<int64_t>(i));
     Attributes marks;
     if (options_.as_xla) marks = {{"xla_shape", n().String(ToString(part))}};
-    values[i] = Emit("stablehlo.tuple", parts_[id], {}, {TypeOf(part)}, {}, marks)[0];
+    values[i] = Emit(OpKind::kStablehloTuple, parts_[id], {}, {TypeOf(part)}, {}, marks)[0];
   }
   return values;
 }
@@ -443,7 +447,7 @@ mlir::ValueId Exporter::Whole(Instruction operand) {
   } else if (operand.opcode() != Opcode::kTuple) {
     marks = {{kWhole, n().Bool(true)}};
   }
-  const Values made = Emit("stablehlo.tuple", Elements(operand), {}, {TypeOf(operand.shape())}, {}, marks);
+  const Values made = Emit(OpKind::kStablehloTuple, Elements(operand), {}, {TypeOf(operand.shape())}, {}, marks);
   // Not kept: it may be in a region.
   return made[0];
 }
@@ -461,7 +465,7 @@ std::vector<NodeId> Exporter::ResultTypes(Instruction instruction) {
   return types;
 }
 
-absl::Status Exporter::Define(Instruction instruction, std::string_view name, const Values& operands,
+absl::Status Exporter::Define(Instruction instruction, OpKind kind, const Values& operands,
                               const Attributes& attributes, const Attributes& discardable) {
   const std::vector<NodeId> types = ResultTypes(instruction);
   for (NodeId type : types) {
@@ -470,7 +474,7 @@ absl::Status Exporter::Define(Instruction instruction, std::string_view name, co
   Attributes others = Discardable(instruction);
   others.insert(others.end(), discardable.begin(), discardable.end());
   AddOmitted(instruction, &others);
-  const Values results = Emit(name, operands, WithNamed(instruction, name, attributes), types, frames_.back().regions,
+  const Values results = Emit(kind, operands, WithNamed(instruction, kind, attributes), types, frames_.back().regions,
                               others, LocationOf(instruction));
   if (IsSplit(instruction)) {
     elements_[instruction.id().value] = results;
@@ -481,12 +485,12 @@ absl::Status Exporter::Define(Instruction instruction, std::string_view name, co
   return absl::OkStatus();
 }
 
-absl::Status Exporter::DefineAs(Instruction instruction, std::string_view name, const Values& operands,
+absl::Status Exporter::DefineAs(Instruction instruction, OpKind kind, const Values& operands,
                                 const Attributes& attributes, const std::vector<NodeId>& types) {
   for (NodeId type : types) {
     if (!type.valid()) return Unsupported(instruction, "its type");
   }
-  const Values results = Emit(name, operands, WithNamed(instruction, name, attributes), types, frames_.back().regions,
+  const Values results = Emit(kind, operands, WithNamed(instruction, kind, attributes), types, frames_.back().regions,
                               Discardable(instruction), LocationOf(instruction));
   const uint32_t id = instruction.id().value;
   values_[id] = results.size() == 1 ? results[0] : mlir::ValueId();

@@ -81,20 +81,20 @@ class Exporter {
   mlir::NodeId TypeOf(Shape shape);
   mlir::NodeId ElementTypeOf(ElementType type);
   mlir::ValueId NewArgument(mlir::BlockId block, mlir::NodeId type, mlir::NodeId location = {});
-  Values Emit(std::string_view name, const Values& operands, const Attributes& attributes,
+  Values Emit(mlir::OpKind kind, const Values& operands, const Attributes& attributes,
               const std::vector<mlir::NodeId>& results, const std::vector<mlir::RegionId>& regions = {},
               const Attributes& discardable = {}, mlir::NodeId location = {});
   Values OperandsOf(Instruction instruction);
   std::vector<mlir::NodeId> ResultTypes(Instruction instruction);
   // Emits an operation whose results are the value of the instruction, or the elements of its tuple.
-  absl::Status Define(Instruction instruction, std::string_view name, const Values& operands,
+  absl::Status Define(Instruction instruction, mlir::OpKind kind, const Values& operands,
                       const Attributes& attributes = {}, const Attributes& discardable = {});
 
   // As Define, with results of the types: the value of an asynchronous start is that of its done.
-  absl::Status DefineAs(Instruction instruction, std::string_view name, const Values& operands,
+  absl::Status DefineAs(Instruction instruction, mlir::OpKind kind, const Values& operands,
                         const Attributes& attributes, const std::vector<mlir::NodeId>& types);
   // The attributes with those that the operation has under the name that HLO gives them (AttributeForm::kNamed).
-  Attributes WithNamed(Instruction instruction, std::string_view name, Attributes attributes);
+  Attributes WithNamed(Instruction instruction, mlir::OpKind kind, Attributes attributes);
   // Adds attributes of hlokit that tell reading which get-tuple-elements there are.
   void AddOmitted(Instruction instruction, Attributes* discardable);
   // Adds what HLO has beside the operation: the opcode, and attributes in HLO's text.
@@ -106,10 +106,10 @@ class Exporter {
 
   // ---- export_*.cc: the functions of exports.def ----
   absl::Status Convert(Instruction instruction);
-  static std::string_view SimpleName(Opcode opcode);
-  absl::Status DefineCollective(Instruction instruction, std::string_view name, const Attributes& attributes);
+  static mlir::OpKind SimpleKind(Opcode opcode);
+  absl::Status DefineCollective(Instruction instruction, mlir::OpKind kind, const Attributes& attributes);
   // A collective operation with a root.
-  absl::Status ExportRooted(Instruction instruction, std::string_view name);
+  absl::Status ExportRooted(Instruction instruction, mlir::OpKind kind);
   absl::Status AddDevices(Instruction instruction, Attributes* attributes);
   absl::StatusOr<mlir::NodeId> GroupsOf(Instruction instruction);
   mlir::NodeId ChannelOf(Instruction instruction, int64_t type);
@@ -119,7 +119,7 @@ class Exporter {
   // A transfer that its computation also completes; an error for others.
   absl::Status CheckCompleted(Instruction transfer) const;
   // Emits the start of an operation whose region is `region`, or a region of the operation on its arguments.
-  absl::Status DefineStart(Instruction instruction, std::string_view name, const Attributes& attributes);
+  absl::Status DefineStart(Instruction instruction, mlir::OpKind kind, const Attributes& attributes);
   absl::Status EmitStart(Instruction instruction, mlir::RegionId region, const Attributes& kept = {});
   Values DataOf(Instruction data);
   std::vector<mlir::NodeId> DataTypes(Shape data);

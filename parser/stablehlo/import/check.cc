@@ -42,7 +42,7 @@ bool Converter::IsStatic(mlir::NodeId type) {
 void Converter::Check() {
   CountUnchecked();
   for (uint32_t i = 0; i < program_.operations.size(); ++i) {
-    if (program_.name(mlir::OperationId(i)) != "func.func" || sink_->limit_reached()) continue;
+    if (program_.kind(mlir::OperationId(i)) != OpKind::kFuncFunc || sink_->limit_reached()) continue;
     OpenForCheck(mlir::OperationId(i));
     while (!frames_.empty()) CheckStep();
   }
@@ -103,11 +103,18 @@ bool Converter::CanCheck(const Op& op) {
     return false;
   if (OpcodeOf(op) == Opcode::kCall) return false;
   // Forms that HLO has not, or not with these types.
-  static constexpr std::string_view kUnchecked[] = {"chlo.ragged_dot", "stablehlo.einsum", "stablehlo.custom_call",
-                                                    "stablehlo.set_dimension_size"};
-  const std::string_view name = nodes().str(op.name);
-  if (std::find(std::begin(kUnchecked), std::end(kUnchecked), name) != std::end(kUnchecked)) return false;
-  if (op.operand_count > 1 && (name == "stablehlo.all_gather" || name == "stablehlo.all_to_all")) return false;
+  static constexpr OpKind kUnchecked[] = {OpKind::kChloRaggedDot, OpKind::kStablehloEinsum,
+                                          OpKind::kStablehloCustomCall, OpKind::kStablehloSetDimensionSize};
+  // StableHLO's reducers may take arrays.
+  static constexpr OpKind kReductions[] = {OpKind::kStablehloReduce, OpKind::kStablehloReduceWindow,
+                                           OpKind::kStablehloAllReduce, OpKind::kStablehloReduceScatter,
+                                           OpKind::kStablehloCollectiveReduce};
+  const OpKind kind = op.kind();
+  const auto is_one_of = [kind](absl::Span<const OpKind> kinds) {
+    return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+  };
+  if (is_one_of(kUnchecked)) return false;
+  if (op.operand_count > 1 && (kind == OpKind::kStablehloAllGather || kind == OpKind::kStablehloAllToAll)) return false;
   for (mlir::ValueId value : program_.operands_of(op)) {
     if (!value.valid() || !IsStatic(program_.type(value)) || (!values_[value.value].valid() && !IsConstant(value))) {
       return false;
@@ -122,9 +129,7 @@ bool Converter::CanCheck(const Op& op) {
         dynamic_operations_[region.operation_begin] != dynamic_operations_[region.operation_end]) {
       return false;
     }
-    // StableHLO's reducers may take arrays.
-    const bool reducer = RegionKind(name) == FrameKind::kApply && name.find("reduce") != std::string_view::npos;
-    if (reducer && array_values_[region.value_begin] != array_values_[region.value_end]) return false;
+    if (is_one_of(kReductions) && array_values_[region.value_begin] != array_values_[region.value_end]) return false;
   }
   return true;
 }
@@ -141,13 +146,13 @@ void Converter::CheckStep() {
   }
   const Op& op = program_.op(frame().op);
   const bool returns = op.definition != nullptr && op.result_count == 0 && op.region_count == 0;
-  if (!CanCheck(op) && !(returns && nodes().str(op.name) == "func.return")) {
+  if (!CanCheck(op) && !(returns && op.kind() == OpKind::kFuncReturn)) {
     MakeUnknown(op);
     frame().op = op.next;
     frame().computations.clear();
     return;
   }
-  if (frame().computations.size() < op.region_count && nodes().str(op.name) != "stablehlo.composite") {
+  if (frame().computations.size() < op.region_count && op.kind() != OpKind::kStablehloComposite) {
     constexpr size_t kMaxDepth = 1 << 12;
     if (frames_.size() < kMaxDepth && OpenRegion(op, frame().computations.size()).ok()) return;
     MakeUnknown(op);

@@ -207,7 +207,7 @@ absl::Status Converter::SetSdySharding(InstructionId id, std::string_view text) 
 absl::Status Converter::FindMeshes() {
   std::string text;
   for (const Op& op : program_.operations) {
-    if (nodes().str(op.name) != "sdy.mesh") continue;
+    if (op.kind() != OpKind::kSdyMesh) continue;
     const std::string mesh = mlir::ToText(nodes(), Attribute(op, "mesh"));
     absl::StatusOr<SdyMesh> read = ReadSdyMeshText(mesh);
     if (!read.ok()) return Error(op, std::string(read.status().message()));
@@ -259,7 +259,7 @@ absl::Status Converter::Annotate(const Op& op, InstructionId id) {
   SetNamedAttributes(op, id);
   SetKeptAttributes(op, id);
   KeptAttributes kept;
-  const bool custom_call = nodes().str(op.name) == "stablehlo.custom_call";
+  const bool custom_call = op.kind() == OpKind::kStablehloCustomCall;
   for (const mlir::Attribute& attribute : program_.attributes_of(op)) {
     if (attribute.inherent) continue;
     if (module_->instruction(id).has(Attr::kSharding) && nodes().str(attribute.name).ends_with(".sharding")) continue;

@@ -61,14 +61,13 @@ absl::Status Converter::ConvertConj(const Op& op) {
 }
 
 absl::Status Converter::ConvertIsInf(const Op& op) {
-  const std::string_view name = nodes().str(op.name);
   InstructionId x = operand(op, 0);
   const Shape shape = shape_of(x);
   if (!shape.IsArray()) return ConvertNone(op);
   Builder builder = b();
-  if (name == "chlo.is_inf") x = builder.MakeLike(Opcode::kAbs, {x});
-  const double infinity =
-      name == "chlo.is_neg_inf" ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+  if (op.kind() == OpKind::kChloIsInf) x = builder.MakeLike(Opcode::kAbs, {x});
+  const bool negative = op.kind() == OpKind::kChloIsNegInf;
+  const double infinity = negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
   const InstructionId bound = builder.MakeSplat(shape, builder.MakeScalarConstant(shape.element_type(), infinity));
   return SetResult(op, builder.MakeCompare(ComparisonDirection::kEq, x, bound));
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/core/str_cat.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/text/frontend_attributes.h"
 #include "parser/stablehlo/import/converter.h"
 #include "parser/stablehlo/kept_attributes.h"
@@ -24,7 +25,7 @@ absl::Status Converter::ConvertConditional(const Op& op) {
     if (captured.size() > 1) ShardTuple(inputs.back(), leaves);
   }
   Attrs attrs;
-  if (nodes().str(op.name) == "stablehlo.if" && branches == 2) {
+  if (op.kind() == OpKind::kStablehloIf && branches == 2) {
     attrs = {Builder::Calls(Attr::kTrueComputation, callee(0)), Builder::Calls(Attr::kFalseComputation, callee(1))};
   } else {
     attrs = {b().CallsEach(Attr::kBranchComputations, frame().computations)};
@@ -183,7 +184,7 @@ absl::Status Converter::ConvertAsyncStart(const Op& op) {
     module_->EraseComputation(callee(0));
     return SetResult(op, b().Add(Opcode::kAllReduceStart, inputs, attrs, shape));
   }
-  if (work.opcode() == Opcode::kAllGather || work.opcode() == Opcode::kCollectivePermute) {
+  if (OpcodeSet{Opcode::kAllGather, Opcode::kCollectivePermute}.Contains(work.opcode())) {
     const Opcode start =
         work.opcode() == Opcode::kAllGather ? Opcode::kAllGatherStart : Opcode::kCollectivePermuteStart;
     module_->EraseComputation(callee(0));

@@ -161,13 +161,13 @@ std::optional<absl::Status> Converter::ConvertRecomposed(const Op& op) {
   if (any && nodes().kind(attributes) != NodeKind::kDictionary) return std::nullopt;
   Op made = op;
   const std::string name = StrCat("chlo.", target.substr(kPrefix.size()));
-  if (target == "mhlo.topk") {
+  if (target == mlir::DefinitionOf(OpKind::kMhloTopk).name) {
     const std::optional<int64_t> k = any ? nodes().IntegerValue(nodes().Entry(attributes, "k")) : std::nullopt;
     if (!k || op.operand_count != 1 || op.result_count != 2) return std::nullopt;
     const NodeId largest = nodes().Entry(attributes, "largest");
     const bool is_largest = !largest.valid() || nodes().IntegerValue(largest).value_or(1) != 0;
-    made.name = mutable_nodes().strings().Intern("mhlo.topk");
-    made.definition = mlir::FindDefinition("mhlo.topk");
+    made.definition = &mlir::DefinitionOf(OpKind::kMhloTopk);
+    made.name = mutable_nodes().strings().Intern(made.definition->name);
     return EmitTuple(made, Opcode::kTopK, operands(op),
                      {Int(Attr::kK, *k), {Attr::kLargest, is_largest}, {Attr::kIsStable, 1}});
   }

@@ -11,8 +11,6 @@ namespace hlokit::stablehlo {
 
 using mlir::NodeId;
 
-bool Converter::IsInlined(std::string_view name) { return name == "sdy.named_computation"; }
-
 absl::Status Converter::ConvertInlined(const Op& op) {
   const mlir::BlockId id = program_.block(program_.regions_of(op)[0]);
   if (!id.valid()) return Error(op, "has an empty region");

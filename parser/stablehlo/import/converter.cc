@@ -38,7 +38,7 @@ Converter::Converter(const mlir::Module& program, const ConvertOptions& options,
       literal_budget_(options.max_literal_bytes),
       conversion_of_(program.operations.size(), 0) {
   for (const Op& op : program.operations) {
-    const bool rng = program.nodes.str(op.name) == "stablehlo.rng";
+    const bool rng = op.kind() == OpKind::kStablehloRng;
     const absl::Span<const mlir::ValueId> operands = program.operands_of(op);
     for (size_t i = 0; i < operands.size(); ++i) {
       if (!operands[i].valid()) continue;
@@ -51,10 +51,11 @@ Converter::Converter(const mlir::Module& program, const ConvertOptions& options,
 
 absl::Status Converter::Dispatch(const Op& op) {
   static constexpr Handler kHandlers[] = {
-#define OP(name, operands, attributes, regions, results, format, converter, opcode) &Converter::Convert##converter,
+#define OP(kind, name, operands, attributes, regions, results, format, converter, opcode) \
+  &Converter::Convert##converter,
 #include "parser/mlir/operations.def"
-  };
-  return op.definition == nullptr ? ConvertNone(op) : (this->*kHandlers[op.definition->row])(op);
+      &Converter::ConvertNone};
+  return (this->*kHandlers[static_cast<size_t>(op.kind())])(op);
 }
 
 absl::Status Converter::CheckCounts(const Op& op) const {
@@ -71,18 +72,18 @@ absl::Status Converter::CheckCounts(const Op& op) const {
 
 Opcode Converter::OpcodeOf(const Op& op) {
   static constexpr Opcode kOpcodes[] = {
-#define OP(name, operands, attributes, regions, results, format, converter, opcode) Opcode::k##opcode,
+#define OP(kind, name, operands, attributes, regions, results, format, converter, opcode) Opcode::k##opcode,
 #include "parser/mlir/operations.def"
-  };
-  return op.definition == nullptr ? Opcode::kUnknown : kOpcodes[op.definition->row];
+      Opcode::kUnknown};
+  return kOpcodes[static_cast<size_t>(op.kind())];
 }
 
 bool Converter::IsConvertible(const Op& op) {
   static constexpr std::string_view kConverters[] = {
-#define OP(name, operands, attributes, regions, results, format, converter, opcode) #converter,
+#define OP(kind, name, operands, attributes, regions, results, format, converter, opcode) #converter,
 #include "parser/mlir/operations.def"
-  };
-  return op.definition != nullptr && kConverters[op.definition->row] != "None";
+      "None"};
+  return kConverters[static_cast<size_t>(op.kind())] != "None";
 }
 
 absl::Status Converter::Error(const Op& op, std::string_view message) const {
@@ -97,7 +98,7 @@ void Converter::FindFunctions() {
   const auto collect = [&](mlir::RegionId region) {
     for (mlir::BlockId block = program_.block(region); block.valid(); block = program_.blocks[block.value].next) {
       for (mlir::OperationId id = program_.blocks[block.value].first; id.valid(); id = program_.op(id).next) {
-        if (program_.name(id) != "func.func") continue;
+        if (program_.kind(id) != OpKind::kFuncFunc) continue;
         functions_.emplace(std::string(StringOf(program_.op(id), "sym_name")), id);
         if (Attribute(program_.op(id), kUncalled).valid()) uncalled_.push_back(id);
       }
@@ -108,7 +109,7 @@ void Converter::FindFunctions() {
     const mlir::BlockId block = program_.block(program_.top);
     for (mlir::OperationId id = block.valid() ? program_.blocks[block.value].first : mlir::OperationId(); id.valid();
          id = program_.op(id).next) {
-      if (program_.name(id) != "builtin.module") continue;
+      if (program_.kind(id) != OpKind::kBuiltinModule) continue;
       root_ = id;
       if (program_.op(id).region_count != 0) collect(program_.regions_of(program_.op(id))[0]);
       break;
@@ -297,9 +298,9 @@ absl::Status Converter::OpenFunction(mlir::OperationId id) {
 
 // ---- regions ----
 
-Converter::FrameKind Converter::RegionKind(std::string_view name) {
-  if (name == "stablehlo.if" || name == "stablehlo.case") return FrameKind::kBranch;
-  if (name == "stablehlo.while") return FrameKind::kLoop;
+Converter::FrameKind Converter::RegionKind(OpKind kind) {
+  if (kind == OpKind::kStablehloIf || kind == OpKind::kStablehloCase) return FrameKind::kBranch;
+  if (kind == OpKind::kStablehloWhile) return FrameKind::kLoop;
   return FrameKind::kApply;
 }
 
@@ -309,7 +310,7 @@ void Converter::Bind(mlir::ValueId value, InstructionId id) {
 }
 
 absl::Status Converter::OpenRegion(const Op& op, size_t index) {
-  const FrameKind kind = RegionKind(nodes().str(op.name));
+  const FrameKind kind = RegionKind(op.kind());
   // The body of a loop comes before its condition, as XLA has it.
   const mlir::BlockId id = program_.block(program_.regions_of(op)[kind == FrameKind::kLoop ? 1 - index : index]);
   if (!id.valid()) return Error(op, "has an empty region");
@@ -340,8 +341,8 @@ absl::Status Converter::OpenRegion(const Op& op, size_t index) {
       if (result.WithoutLayout() == shape->WithoutLayout()) elements.back() = result;
     }
   }
-  const std::string name = nodes().str(op.name) == "sdy.manual_computation" ? "xla.sdy.manual_computation_body"
-                                                                            : StrCat("region_", regions_++);
+  const std::string name =
+      op.kind() == OpKind::kSdyManualComputation ? "xla.sdy.manual_computation_body" : StrCat("region_", regions_++);
   Frame opened{kind,        module_->AddComputation(module_->UniqueComputationName(name)),
                block.first, mlir::OperationId(),
                {},          {},
@@ -452,13 +453,13 @@ absl::Status Converter::Step() {
     }
   }
   if (absl::Status status = CheckCounts(op); !status.ok()) return status;
-  if (IsConvertible(op) && frame().computations.size() < op.region_count &&
-      nodes().str(op.name) != "stablehlo.composite" && !IsInlined(nodes().str(op.name))) {
+  if (IsConvertible(op) && frame().computations.size() < op.region_count && op.kind() != OpKind::kStablehloComposite &&
+      op.kind() != OpKind::kSdyNamedComputation) {
     if (static_cast<int64_t>(frames_.size()) > 1 << 16) return Error(op, "is nested too deeply");
     return OpenRegion(op, frame().computations.size());
   }
   const mlir::NodeId symbol = OpcodeOf(op) == Opcode::kCall
-                                  ? Attribute(op, nodes().str(op.name) == "func.call" ? "callee" : "decomposition")
+                                  ? Attribute(op, op.kind() == OpKind::kFuncCall ? "callee" : "decomposition")
                                   : mlir::NodeId();
   if (symbol.valid() && nodes().kind(symbol) == mlir::NodeKind::kSymbol) {
     const auto found = functions_.find(std::string(nodes().text(symbol)));

@@ -38,6 +38,7 @@ inline constexpr std::string_view kSdySharding = "xla.sdy.sharding";
 class Converter {
  public:
   using Op = mlir::Operation;
+  using OpKind = mlir::OpKind;
   using Result = absl::StatusOr<InstructionId>;
   using Operands = absl::Span<const InstructionId>;
   using Attrs = std::vector<AttrValue>;
@@ -95,7 +96,7 @@ class Converter {
   absl::Status CloseFrame();
   void Bind(mlir::ValueId value, InstructionId id);
   absl::Status PrepareOperands(const Op& op);
-  static FrameKind RegionKind(std::string_view name);
+  static FrameKind RegionKind(OpKind kind);
   absl::Status Error(const Op& op, std::string_view message) const;
 
   Frame& frame() { return frames_.back(); }
@@ -278,7 +279,6 @@ class Converter {
   absl::Status ConvertReturn(const Op& op);
   // ---- convert_sdy.cc ----
   // Operations whose regions become part of the computation.
-  static bool IsInlined(std::string_view name);
   absl::Status ConvertInlined(const Op& op);
   absl::Status ConvertManualComputation(const Op& op);
   absl::Status ConvertInlinedReturn(const Op& op);

@@ -10,8 +10,7 @@ namespace hlokit::stablehlo {
 bool Converter::IsConstant(mlir::ValueId value) const {
   const mlir::OperationId id = program_.values[value.value].definition;
   if (!id.valid()) return false;
-  const std::string_view name = program_.name(id);
-  return name == "stablehlo.constant" || name == "arith.constant";
+  return program_.kind(id) == OpKind::kStablehloConstant || program_.kind(id) == OpKind::kArithConstant;
 }
 
 // One pass over the program: readers number regions before those in them, so that the list of a region is made of its

@@ -21,10 +21,11 @@ constexpr bool IsLocal(std::string_view converter) {
 
 bool Converter::IsRepeatable(const Op& op) {
   static constexpr bool kLocal[] = {
-#define OP(name, operands, attributes, regions, results, format, converter, opcode) IsLocal(#converter),
+#define OP(kind, name, operands, attributes, regions, results, format, converter, opcode) IsLocal(#converter),
 #include "parser/mlir/operations.def"
   };
-  return op.definition != nullptr && kLocal[op.definition->row] && op.result_count == 1 && op.region_count == 0;
+  return op.definition != nullptr && kLocal[static_cast<size_t>(op.kind())] && op.result_count == 1 &&
+         op.region_count == 0;
 }
 
 void Converter::RecordConversion(const Op& op, mlir::OperationId key, InstructionId first) {

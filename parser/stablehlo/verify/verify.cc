@@ -14,6 +14,7 @@ namespace hlokit::stablehlo {
 using mlir::AttributeKind;
 using mlir::NodeId;
 using mlir::NodeKind;
+using mlir::OpKind;
 using mlir::TypeConstraint;
 
 namespace {
@@ -270,15 +271,15 @@ bool Rules::CheckTable() {
 void VerifyProgram(const mlir::Module& program, DiagnosticSink* sink) {
   Symbols symbols;
   for (const mlir::Operation& op : program.operations) {
-    const std::string_view name = program.nodes.str(op.name);
-    if (name != "func.func" && !name.ends_with(".mesh")) continue;
+    // Meshes of any dialect.
+    if (op.kind() != OpKind::kFuncFunc && !program.nodes.str(op.name).ends_with(".mesh")) continue;
     const mlir::NodeId symbol = program.attribute(op, "sym_name");
     if (symbol.valid()) symbols.emplace(program.nodes.text(symbol), &op);
   }
   for (const mlir::Operation& op : program.operations) {
     if (op.definition == nullptr || sink->limit_reached()) continue;
     const std::string_view dialect = op.definition->dialect;
-    const bool function = op.definition->name == "func.func" || op.definition->name == "func.return";
+    const bool function = op.kind() == OpKind::kFuncFunc || op.kind() == OpKind::kFuncReturn;
     if (dialect != "stablehlo" && dialect != "chlo" && !function) continue;
     Rules rules(program, op, symbols, sink);
     if (rules.CheckTable()) rules.CheckOperation();

@@ -9,6 +9,7 @@ namespace hlokit::stablehlo {
 using mlir::kDynamicSize;
 using mlir::NodeId;
 using mlir::NodeKind;
+using mlir::OpKind;
 
 const mlir::Block* Rules::BlockOf(size_t region) const {
   const mlir::BlockId id = m.block(m.regions_of(op)[region]);
@@ -57,7 +58,7 @@ bool Rules::CheckWhile() {
 }
 
 bool Rules::CheckBranches() {
-  const bool is_case = n.str(op.name) == "stablehlo.case";
+  const bool is_case = op.kind() == OpKind::kStablehloCase;
   if (op.region_count == 0) return FailInference("expect at least one branch");
   if (rank(operand(0)) != 0)
     return FailInference(StrCat("operand should be rank 0 tensor but got rank ", rank(operand(0))));
@@ -222,7 +223,7 @@ bool Rules::CheckComposite() {
   }
   const NodeId symbol = m.attribute(op, "decomposition");
   const auto found = symbols_.find(n.text(symbol));
-  if (found == symbols_.end() || n.str(found->second->name) != "func.func") {
+  if (found == symbols_.end() || found->second->kind() != OpKind::kFuncFunc) {
     return Fail(StrCat("'", n.text(symbol), "' does not reference a valid function"));
   }
   const NodeId type = m.attribute(*found->second, "function_type");
@@ -264,14 +265,14 @@ bool Rules::CheckAsyncStart() {
     return fail(StrCat("operand type '", Text(operand(i)), "' at index ", i, " must match region argument type '",
                        Text(type), "'"));
   }
-  static constexpr std::string_view kAllowed[] = {
-      "stablehlo.all_gather",     "stablehlo.all_reduce",         "stablehlo.all_to_all",
-      "stablehlo.reduce_scatter", "stablehlo.collective_permute", "stablehlo.collective_broadcast",
-      "stablehlo.slice",          "stablehlo.dynamic_slice",      "stablehlo.dynamic_update_slice",
-      "stablehlo.custom_call",    "stablehlo.collective_reduce"};
+  static constexpr OpKind kAllowed[] = {
+      OpKind::kStablehloAllGather,     OpKind::kStablehloAllReduce,         OpKind::kStablehloAllToAll,
+      OpKind::kStablehloReduceScatter, OpKind::kStablehloCollectivePermute, OpKind::kStablehloCollectiveBroadcast,
+      OpKind::kStablehloSlice,         OpKind::kStablehloDynamicSlice,      OpKind::kStablehloDynamicUpdateSlice,
+      OpKind::kStablehloCustomCall,    OpKind::kStablehloCollectiveReduce};
   // An asynchronous computation of HLO may be any (export.h).
   if (m.attribute(op, "hlokit.opcode").valid()) return true;
-  if (std::find(std::begin(kAllowed), std::end(kAllowed), m.name(block->first)) == std::end(kAllowed)) {
+  if (std::find(std::begin(kAllowed), std::end(kAllowed), m.kind(block->first)) == std::end(kAllowed)) {
     return fail("region must contain a collective or slice operation");
   }
   if (m.op(block->first).next != block->last) return fail("region must contain one operation and its return");
@@ -311,7 +312,7 @@ bool Rules::CheckFunction() {
 
 bool Rules::CheckFunctionReturn() {
   const mlir::OperationId parent = m.regions[m.blocks[op.block.value].region.value].parent;
-  if (!parent.valid() || m.name(parent) != "func.func") return Fail("expects parent op 'func.func'");
+  if (!parent.valid() || m.kind(parent) != OpKind::kFuncFunc) return Fail("expects parent op 'func.func'");
   const NodeId type = m.attribute(m.op(parent), "function_type");
   if (!type.valid() || n.kind(type) != NodeKind::kFunctionType) return true;  // reported there
   const NodeId symbol = m.attribute(m.op(parent), "sym_name");

@@ -9,17 +9,18 @@ namespace hlokit::stablehlo {
 
 using mlir::NodeId;
 using mlir::NodeKind;
+using mlir::OpKind;
 
 bool Rules::CheckGroups() {
   const NodeId groups = m.attribute(op, "replica_groups");
-  const std::string_view name = n.str(op.name);
-  const bool equal_sizes =
-      name == "stablehlo.all_gather" || name == "stablehlo.all_to_all" || name == "stablehlo.reduce_scatter";
+  const OpKind kind = op.kind();
+  const bool equal_sizes = kind == OpKind::kStablehloAllGather || kind == OpKind::kStablehloAllToAll ||
+                           kind == OpKind::kStablehloReduceScatter;
   if (groups.valid() && n.kind(groups) == NodeKind::kDense) {
     const NodeId type = n.child(groups, 0);
     if (sizes(type).size() != 2) return Fail("replica groups should be a rank 2 tensor");
     Ints ids = List("replica_groups");
-    if (name == "stablehlo.all_to_all" && sizes(type)[1] != Int("split_count")) {
+    if (kind == OpKind::kStablehloAllToAll && sizes(type)[1] != Int("split_count")) {
       return Fail(StrCat("group size of replica_groups must be ", Int("split_count")));
     }
     const auto count = static_cast<int64_t>(std::count_if(ids.begin(), ids.end(), [](int64_t id) { return id >= 0; }));
@@ -34,7 +35,7 @@ bool Rules::CheckGroups() {
     for (size_t i = 0; i < seen.size(); ++i) {
       if (seen[i] == 0) return Fail(StrCat("replica id #", i, " not seen in replica groups"));
     }
-    if (ids.empty() && (name == "stablehlo.collective_broadcast" || Has("use_global_device_ids"))) {
+    if (ids.empty() && (kind == OpKind::kStablehloCollectiveBroadcast || Has("use_global_device_ids"))) {
       return Fail("replica groups cannot be empty");
     }
   } else if (groups.valid() && n.kind(groups) == NodeKind::kFields) {
@@ -51,7 +52,7 @@ bool Rules::CheckGroups() {
       return Fail(StrCat("channel_id must be positive when useGlobalDeviceIds is set but got: ", channel,
                          "; channel_id cannot be negative when useGlobalDeviceIds is set"));
     }
-    if (channel == 0 && name != "stablehlo.all_gather")
+    if (channel == 0 && kind != OpKind::kStablehloAllGather)
       return Fail(StrCat("channel_id must be positive when useGlobalDeviceIds is set but got: ", channel));
   }
   return true;
@@ -184,7 +185,7 @@ bool Rules::CheckChannelType() {
   const NodeId channel = m.attribute(op, "channel_handle");
   const int64_t type = n.IntegerValue(n.Entry(channel, "type")).value_or(0);
   const bool host = Int("is_host_transfer") != 0;
-  const bool send = n.str(op.name) == "stablehlo.send";
+  const bool send = op.kind() == OpKind::kStablehloSend;
   in_inference_ = send;
   if (!host && type != 1) return Fail("channel_type should be DEVICE_TO_DEVICE when is_host_transfer is false");
   if (host && type != (send ? 2 : 3)) {

@@ -10,12 +10,12 @@ namespace hlokit::stablehlo {
 using mlir::kDynamicSize;
 using mlir::NodeId;
 using mlir::NodeKind;
+using mlir::OpKind;
 
 std::optional<Rules::Ints> Rules::ConstantOf(size_t i) const {
   const mlir::OperationId id = m.values[m.operands_of(op)[i].value].definition;
   if (!id.valid()) return std::nullopt;
-  const std::string_view name = m.name(id);
-  if (name != "stablehlo.constant" && name != "arith.constant") return std::nullopt;
+  if (m.kind(id) != OpKind::kStablehloConstant && m.kind(id) != OpKind::kArithConstant) return std::nullopt;
   return n.Integers(m.attribute(m.op(id), "value"));
 }
 
@@ -57,7 +57,7 @@ bool Rules::CheckBroadcastInDim() {
     const int64_t size = sizes(from)[i], wide = sizes(to)[static_cast<size_t>(d)];
     if (size == 1 || SizesAgree(size, wide)) continue;
     return Fail(StrCat("size of operand dimension ", i, " (", size, ") is not ",
-                       n.str(op.name) == "stablehlo.broadcast_in_dim" ? "equal to 1 or" : "compatible with",
+                       op.kind() == OpKind::kStablehloBroadcastInDim ? "equal to 1 or" : "compatible with",
                        " size of result dimension ", d, " (", wide, ")"));
   }
   return true;

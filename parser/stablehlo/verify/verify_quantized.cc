@@ -9,6 +9,7 @@
 namespace hlokit::stablehlo {
 
 using mlir::NodeId;
+using mlir::OpKind;
 using mlir::QuantizedType;
 
 bool Rules::CheckQuantizedAdd() {
@@ -41,8 +42,9 @@ bool Rules::CheckQuantizedSame() {
   if (from->storage != to->storage || from->expressed != to->expressed) return true;
   // Dimensions may be broadcast: then one pair becomes many.
   if (from->axis && from->scales.size() != to->scales.size()) return true;
-  if (from->axis && n.str(op.name).ends_with("broadcast_in_dim")) return true;
-  if (from->axis && n.str(op.name).ends_with("reshape")) return true;
+  static constexpr OpKind kMoving[] = {OpKind::kStablehloBroadcastInDim, OpKind::kStablehloDynamicBroadcastInDim,
+                                       OpKind::kStablehloReshape, OpKind::kStablehloDynamicReshape};
+  if (from->axis && std::find(std::begin(kMoving), std::end(kMoving), op.kind()) != std::end(kMoving)) return true;
   if (from->scales == to->scales && from->zero_points == to->zero_points) return true;
   return Fail(from->axis ? "expect same quantization scales and zero_points"
                          : "expect same quantization scale and zero_point");
@@ -120,7 +122,7 @@ bool Rules::CheckQuantizedContraction() {
     return Fail(
         "rhs should be quantized for quantized operations and is_quantized(lhs)=is_quantized(result) should hold");
   for (int64_t zero : b->zero_points) {
-    if (n.str(op.name) == "stablehlo.dot_general" && zero != 0) {
+    if (op.kind() == OpKind::kStablehloDotGeneral && zero != 0) {
       return Fail(b->axis ? "Zero points of rhs should be 0" : "Zero point of rhs should be 0");
     }
   }

@@ -8,6 +8,7 @@ namespace hlokit::stablehlo {
 
 using mlir::NodeId;
 using mlir::NodeKind;
+using mlir::OpKind;
 
 bool Rules::CheckReducer(size_t region, const std::vector<NodeId>& inputs, const std::vector<NodeId>& inits,
                          const Ints& allowed) {
@@ -143,7 +144,7 @@ bool Rules::CheckWindow(size_t count, const Ints& window, std::string_view base,
     if (!Has(part.attribute)) continue;
     const Ints values = List(part.attribute);
     if (values.empty()) continue;
-    const bool dynamic = n.str(op.name) == "stablehlo.dynamic_conv";  // which StableHLO lets have more
+    const bool dynamic = op.kind() == OpKind::kStablehloDynamicConv;  // which StableHLO lets have more
     if (dynamic ? values.size() < count : values.size() != count) {
       return Fail(StrCat("expects ", part.what, " to have same dimension-size as size of window dimensions (", count,
                          "), but got: ", values.size(), "."));

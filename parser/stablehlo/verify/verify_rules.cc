@@ -8,16 +8,18 @@ namespace hlokit::stablehlo {
 
 using mlir::NodeId;
 using mlir::NodeKind;
+using mlir::OpKind;
 
 namespace {
 
 using Check = bool (Rules::*)();
 
 struct Row {
-  std::string_view name, rules;
+  OpKind kind;
+  std::string_view rules;
 };
 constexpr Row kRows[] = {
-#define CONSTRAINTS(name, rules) {name, rules},
+#define CONSTRAINTS(kind, rules) {OpKind::kind, rules},
 #include "parser/stablehlo/verify/constraints.def"
 };
 
@@ -43,13 +45,11 @@ std::vector<Check> ReadRules(std::string_view text) {
   return checks;
 }
 
-// By row of operations.def.
+// By kind.
 std::vector<std::vector<Check>> ReadConstraints() {
-  std::vector<std::vector<Check>> table(mlir::AllDefinitions().size());
+  std::vector<std::vector<Check>> table(mlir::kOpKindCount);
   for (const Row& row : kRows) {
-    const mlir::OpDefinition* const definition = mlir::FindDefinition(row.name);
-    if (definition == nullptr) std::abort();
-    table[definition->row] = ReadRules(row.rules);
+    table[static_cast<size_t>(row.kind)] = ReadRules(row.rules);
   }
   return table;
 }
@@ -58,7 +58,7 @@ std::vector<std::vector<Check>> ReadConstraints() {
 
 bool Rules::CheckOperation() {
   static const auto* const kTable = new std::vector<std::vector<Check>>(ReadConstraints());
-  for (Check check : (*kTable)[op.definition->row]) {
+  for (Check check : (*kTable)[static_cast<size_t>(op.kind())]) {
     if (!(this->*check)()) return false;
   }
   return true;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/types/float_types.h"
+#include "passes/rewrite/reducer.h"
 
 namespace hlokit::spmd {
 namespace {
@@ -31,20 +32,28 @@ T IdentityOf(Opcode opcode, ElementType type) {
       return T(static_cast<int64_t>(value));
     }
   };
-  if (opcode == Opcode::kAdd || opcode == Opcode::kOr || opcode == Opcode::kXor) {
-    return IsFloat(type) ? number(-0.0) : T();
+  const IdentityElement identity = IdentityElementOf(opcode);
+  switch (identity) {
+    case IdentityElement::kNegativeZero:
+    case IdentityElement::kZero:
+      return IsFloat(type) ? number(-0.0) : T();
+    case IdentityElement::kOne:
+      return number(1);
+    case IdentityElement::kAllOnes: {
+      T ones;
+      std::memset(static_cast<void*>(&ones), type == ElementType::kPred ? 1 : 0xff, sizeof(ones));
+      return ones;
+    }
+    case IdentityElement::kLowest:
+    case IdentityElement::kHighest:
+      if constexpr (std::numeric_limits<T>::is_specialized) {
+        return Extreme<T>(identity == IdentityElement::kHighest);
+      }
+      return T();
+    case IdentityElement::kNone:
+      break;
   }
-  if (opcode == Opcode::kMultiply) return number(1);
-  if (opcode == Opcode::kAnd) {
-    T ones;
-    std::memset(static_cast<void*>(&ones), type == ElementType::kPred ? 1 : 0xff, sizeof(ones));
-    return ones;
-  }
-  if constexpr (std::numeric_limits<T>::is_specialized) {
-    return Extreme<T>(opcode == Opcode::kMinimum);
-  } else {
-    return T();
-  }
+  return T();
 }
 
 std::vector<std::byte> IdentityBytes(Opcode opcode, ElementType type) {
@@ -60,11 +69,10 @@ std::vector<std::byte> IdentityBytes(Opcode opcode, ElementType type) {
 }  // namespace
 
 bool HasIdentity(Opcode opcode, ElementType type) {
-  constexpr Opcode kKnown[] = {Opcode::kAdd, Opcode::kMultiply, Opcode::kMinimum, Opcode::kMaximum,
-                               Opcode::kAnd, Opcode::kOr,       Opcode::kXor};
-  if (std::find(std::begin(kKnown), std::end(kKnown), opcode) == std::end(kKnown)) return false;
-  const bool ordered = opcode == Opcode::kMinimum || opcode == Opcode::kMaximum;
-  const bool bitwise = opcode == Opcode::kAnd && BitsOf(type) < 8 && type != ElementType::kPred;
+  const IdentityElement identity = IdentityElementOf(opcode);
+  if (identity == IdentityElement::kNone) return false;
+  const bool ordered = identity == IdentityElement::kLowest || identity == IdentityElement::kHighest;
+  const bool bitwise = identity == IdentityElement::kAllOnes && BitsOf(type) < 8 && type != ElementType::kPred;
   return type != ElementType::kF8E8M0FNU && !(ordered && IsComplex(type)) && !bitwise;
 }
 

@@ -13,7 +13,9 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
+#include "ir/graph/instruction_queries.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/ops/opcode_table.h"
 #include "ir/sharding/tile_assignment.h"
 #include "ir/sharding/tiling_arithmetic.h"
@@ -25,6 +27,7 @@ namespace {
 
 constexpr OpcodeRow<PartitionHandler> kHandlerRows[] = {
 #define OPCODE_PARTITION_HANDLER(name, handler) {Opcode::k##name, PartitionHandler::k##handler},
+#include "passes/rewrite/reducer.h"
 #include "passes/sharding/partition/opcode_partition_handlers.def"
 };
 constexpr auto kHandlers = MakeOpcodeTable<PartitionHandler>(
@@ -34,15 +37,10 @@ constexpr auto kHandlers = MakeOpcodeTable<PartitionHandler>(
 }  // namespace
 
 std::optional<Opcode> BinaryOpcodeOf(Computation computation) {
-  if (!computation.valid() || computation.parameter_count() != 2 || computation.instruction_count() != 3) {
+  const Instruction root = CombinationOf(computation);
+  if (!root.valid() || computation.instruction_count() != 3 || !HasTrait(root.opcode(), kElementwise)) {
     return std::nullopt;
   }
-  const Instruction root = computation.root();
-  if (root.operand_count() != 2 || !HasTrait(root.opcode(), kElementwise)) return std::nullopt;
-  const Instruction a = computation.parameter(0), b = computation.parameter(1);
-  const bool in_order = root.operand(0) == a && root.operand(1) == b;
-  const bool reversed = root.operand(0) == b && root.operand(1) == a;
-  if (!in_order && !reversed) return std::nullopt;
   return root.opcode();
 }
 
@@ -171,8 +169,7 @@ absl::Status ComputationPartitioner::Dispatch(Instruction i) {
 LeafTilings ComputationPartitioner::WantedTilings(Instruction i) {
   if (std::optional<LeafTilings> given = owner_.GivenTilings(i)) {
     // Within code for one device the text may leave out what is manual. Values that go in and out say it themselves.
-    const std::string_view target =
-        i.opcode() == Opcode::kCustomCall ? i.string_attr(Attr::kCustomCallTarget) : std::string_view();
+    const std::string_view target = CustomCallTargetOf(i);
     const bool passes = HasTrait(i.opcode(), kControlFlow) || i.opcode() == Opcode::kGetTupleElement ||
                         target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape";
     if (i.shape().IsArray() && !passes) (*given)[0] = Completed((*given)[0], ManualContext(i), i.shape().rank());
@@ -201,8 +198,9 @@ TilingRef ComputationPartitioner::ManualContext(Instruction i) {
 }
 
 bool ComputationPartitioner::CommunicatesWithinParts(Instruction i) const {
-  const bool elementwise = i.opcode() == Opcode::kAllReduce || i.opcode() == Opcode::kCollectivePermute ||
-                           i.opcode() == Opcode::kCollectiveBroadcast || i.opcode() == Opcode::kCollectiveReduce;
+  static constexpr OpcodeSet kElementwiseCollectives = {Opcode::kAllReduce, Opcode::kCollectivePermute,
+                                                        Opcode::kCollectiveBroadcast, Opcode::kCollectiveReduce};
+  const bool elementwise = kElementwiseCollectives.Contains(i.opcode());
   if (!elementwise || i.operand_count() != 1 || !i.shape().IsArray()) return false;
   const TilingRef tiling = LeafOf(i.operand(0)).tiling;
   if (!tiling->tiled() || tiling->manual.empty() || tiling->tiles() == 1 || !tiling->unreduced.empty()) return false;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/graph/instruction_queries.h"
 #include "ir/graph/traversal.h"
 #include "passes/sharding/partition/partitioner.h"
 
@@ -26,7 +27,7 @@ bool IsElementwise(Computation body, absl::Span<const int64_t> sizes) {
     const absl::Span<const int64_t> dims = i.shape().dims();
     if (i.opcode() == Opcode::kConstant && i.shape().IsScalar()) continue;
     if (!std::equal(dims.begin(), dims.end(), sizes.begin(), sizes.end())) return false;
-    const bool spreads = i.opcode() == Opcode::kBroadcast && i.operand(0).shape().IsScalar();
+    const bool spreads = IsBroadcastOfScalar(i);
     if (i.opcode() != Opcode::kParameter && !spreads && !HasTrait(i.opcode(), kElementwise)) return false;
   }
   return true;

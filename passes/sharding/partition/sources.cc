@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "ir/graph/attribute_views.h"
+#include "ir/graph/instruction_queries.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/sharding/tile_assignment.h"
 #include "passes/sharding/manual_region.h"
 #include "passes/sharding/partition/partitioner.h"
@@ -137,9 +139,8 @@ void ComputationPartitioner::Iota(Instruction i) {
 
 bool ComputationPartitioner::IsFree(Instruction i) const {
   if (i.shape().has_dynamic_dims() || !i.shape().IsArray()) return false;
-  if (i.opcode() == Opcode::kConstant || i.opcode() == Opcode::kIota) return true;
-  return i.opcode() == Opcode::kBroadcast && i.operand(0).shape().IsScalar() &&
-         LeafOf(i.operand(0)).tiling->replicated_everywhere();
+  if (OpcodeSet{Opcode::kConstant, Opcode::kIota}.Contains(i.opcode())) return true;
+  return IsBroadcastOfScalar(i) && LeafOf(i.operand(0)).tiling->replicated_everywhere();
 }
 
 InstructionId ComputationPartitioner::MakePart(Instruction i, TilingRef to) {

@@ -7,12 +7,14 @@
 #include "absl/container/flat_hash_set.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
+#include "ir/graph/instruction_queries.h"
 #include "ir/graph/side_effects.h"
 #include "ir/graph/traversal.h"
 #include "ir/sharding/sharding.h"
 #include "ir/sharding/tile_assignment.h"
 #include "ir/sharding/unpartitioned.h"
 #include "ir/text/frontend_attributes.h"
+#include "passes/core/pass_row.h"
 #include "passes/sharding/partition/partitioner.h"
 #include "passes/sharding/shardy_import.h"
 
@@ -56,8 +58,7 @@ bool NeedsPartitioning(const Module& module) {
   absl::flat_hash_set<uint32_t> seen;
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
-      const std::string_view target =
-          i.opcode() == Opcode::kCustomCall ? i.string_attr(Attr::kCustomCallTarget) : std::string_view();
+      const std::string_view target = CustomCallTargetOf(i);
       if (target == "Sharding" || target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape") return true;
       const std::optional<uint32_t> payload = i.payload(Attr::kSharding);
       if (!payload || !seen.insert(*payload).second) continue;
@@ -303,3 +304,84 @@ absl::StatusOr<PartitionCounts> PartitionModule(Module& module, const PartitionO
 }
 
 }  // namespace hlokit::spmd
+
+namespace hlokit {
+namespace {
+
+class SpmdPartitioner : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    if (IsMarkedPartitioned(module)) return false;
+    bool changed = false;
+    if (options().Int("partitions") == 0) changed = TakePartitionsOfShardings(&module, context().diagnostics);
+    spmd::PartitionOptions partition;
+    partition.partitions = options().Int("partitions");
+    partition.threshold_for_windowed_einsum_mib = options().Int("threshold-for-windowed-einsum-mib");
+    partition.total_bytes_windowed_einsum_threshold = options().Int("total-bytes-windowed-einsum-threshold");
+    partition.max_windowed_einsum_iteration = options().Int("max-windowed-einsum-iteration");
+    partition.skip_checking_windowed_einsum_users = options().Bool("skip-checking-windowed-einsum-users");
+    partition.disable_ag_rewrite_for_multiple_consumers = options().Bool("disable-ag-rewrite-for-multiple-consumers");
+    partition.diagnostics = context().diagnostics;
+    const absl::StatusOr<spmd::PartitionCounts> counts = spmd::PartitionModule(module, partition);
+    if (!counts.ok()) return counts.status();
+    if (counts->imported > 0) Count("attributes and custom-calls of Shardy read", counts->imported);
+    if (counts->computations == 0) return changed || counts->imported > 0;
+    if (counts->collectives > 0) Count("collectives", counts->collectives);
+    return true;
+  }
+};
+
+}  // namespace
+
+HLOKIT_PASS(SpmdPartitioner) {
+  return {.name = "spmd-partitioner",
+          .category = "sharding",
+          .summary = "write the program for one device of many",
+          .doc =
+              "Each value becomes the part of it that a device has by its sharding, and each operation is divided "
+              "along the factors of its sharding rule: by the axes that its operands and its result have, of which "
+              "those are chosen that need the fewest bytes of communication. Instructions without a sharding are "
+              "replicated (sharding-propagation gives them one). Sizes that do not divide are padded at the end. "
+              "Reductions of several arrays, and scans marked associative, are taken to be associative. An "
+              "operation that cannot be divided is computed whole on every device. Parameters and root of the entry "
+              "get the shapes of parts and keep their shardings; the module is marked by the frontend attribute "
+              "spmd_partitioned.",
+          .example = R"(HloModule layer, num_partitions=8
+
+ENTRY main {
+  x = f32[64,256]{1,0} parameter(0), sharding={devices=[4,2]<=[8]}
+  w = f32[256,512]{1,0} parameter(1), sharding={devices=[2,1,4]<=[4,2]T(1,0) last_tile_dim_replicate}
+  y = f32[64,512]{1,0} dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}, sharding={devices=[4,2]<=[8]}
+  ROOT z = f32[64,512]{1,0} tanh(y), sharding={devices=[4,2]<=[8]}
+}
+)",
+          .options = {{.name = "partitions",
+                       .type = OptionInfo::Type::kInt,
+                       .default_text = "0",
+                       .doc = "number of devices; 0: as the module says"},
+                      {.name = "threshold-for-windowed-einsum-mib",
+                       .type = OptionInfo::Type::kInt,
+                       .default_text = "256",
+                       .doc = "smallest operand, or scattered result, of a dot that becomes a loop over parts"},
+                      {.name = "total-bytes-windowed-einsum-threshold",
+                       .type = OptionInfo::Type::kInt,
+                       .default_text = "-1",
+                       .doc = "bytes of both operands from which a dot becomes such a loop, instead; -1: not used",
+                       .min = -1},
+                      {.name = "max-windowed-einsum-iteration",
+                       .type = OptionInfo::Type::kInt,
+                       .default_text = "32",
+                       .doc = "most iterations of such a loop"},
+                      {.name = "skip-checking-windowed-einsum-users",
+                       .type = OptionInfo::Type::kBool,
+                       .default_text = "false",
+                       .doc = "such a loop also for an operand that another dot uses"},
+                      {.name = "disable-ag-rewrite-for-multiple-consumers",
+                       .type = OptionInfo::Type::kBool,
+                       .default_text = "false",
+                       .doc = "of several dots that use an operand only the first becomes such a loop"}},
+          .tolerance = 1e-5,
+          .create = MakePass<SpmdPartitioner>};
+}
+
+}  // namespace hlokit

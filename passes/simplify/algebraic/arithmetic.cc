@@ -4,6 +4,8 @@
 #include <cstddef>
 
 #include "ir/graph/attribute_views.h"
+#include "ir/graph/instruction_queries.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/algebraic/rules.h"
 
@@ -105,7 +107,7 @@ bool ExtremeIdentity(PatternRewriter& rewriter, Instruction i) {
 
 // Returns the bound of a clamp: the scalar, if the operand is a broadcast of one.
 Instruction ClampBound(Instruction operand) {
-  const bool of_scalar = operand.opcode() == Opcode::kBroadcast && operand.operand(0).shape().IsScalar();
+  const bool of_scalar = IsBroadcastOfScalar(operand);
   return of_scalar ? operand.operand(0) : operand;
 }
 
@@ -180,8 +182,9 @@ bool CopyOfSameLayout(PatternRewriter& rewriter, Instruction copy) {
 // Removes rounding to whole numbers of values that are whole.
 bool RoundTwice(PatternRewriter& rewriter, Instruction round) {
   const Opcode inner = round.operand(0).opcode();
-  const bool whole = inner == Opcode::kCeil || inner == Opcode::kFloor || inner == Opcode::kRoundNearestAfz ||
-                     inner == Opcode::kRoundNearestEven || inner == Opcode::kSign;
+  static constexpr OpcodeSet kWholeNumbers = {Opcode::kCeil, Opcode::kFloor, Opcode::kRoundNearestAfz,
+                                              Opcode::kRoundNearestEven, Opcode::kSign};
+  const bool whole = kWholeNumbers.Contains(inner);
   return whole && rewriter.Replace(round, round.operand(0).id());
 }
 
@@ -209,7 +212,8 @@ bool IsNonNegative(Instruction i) {
       return IsSigned(type) && (BitsOf(type) == 64 ||
                                 i.shape().dim(i.int_attr(Attr::kIotaDimension)) <= int64_t{1} << (BitsOf(type) - 1));
     }
-    if (opcode == Opcode::kGetDimensionSize || opcode == Opcode::kPopulationCount || opcode == Opcode::kClz) {
+    static constexpr OpcodeSet kCounts = {Opcode::kGetDimensionSize, Opcode::kPopulationCount, Opcode::kClz};
+    if (kCounts.Contains(opcode)) {
       return true;
     }
     if (opcode == Opcode::kMaximum) {

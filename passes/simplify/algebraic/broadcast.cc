@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/ops/opcode_set.h"
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/algebraic/rules.h"
 
@@ -99,7 +100,7 @@ bool TransposeOfTranspose(PatternRewriter& rewriter, Instruction transpose) {
 // If permutation[i] = d, dimension d of the operand becomes dimension i.
 bool TransposeOfBroadcast(PatternRewriter& rewriter, Instruction transpose) {
   const Instruction inner = transpose.operand(0);
-  if (inner.opcode() != Opcode::kBroadcast && inner.opcode() != Opcode::kIota) return false;
+  if (!OpcodeSet{Opcode::kBroadcast, Opcode::kIota}.Contains(inner.opcode())) return false;
   const absl::Span<const int64_t> permutation = transpose.list_attr(Attr::kDimensions);
   const auto moved = [&](int64_t dim) {
     return std::find(permutation.begin(), permutation.end(), dim) - permutation.begin();

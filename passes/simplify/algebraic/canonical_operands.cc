@@ -7,6 +7,8 @@
 
 #include "absl/algorithm/container.h"
 #include "ir/graph/attribute_views.h"
+#include "passes/core/pass_row.h"
+#include "passes/rewrite/rule_pass.h"
 #include "passes/simplify/algebraic/rule_passes.h"
 
 namespace hlokit {
@@ -262,6 +264,66 @@ void AddScatterSimplifierRules(RewritePatternSet* rules) {
 
 void AddBatchDotSimplificationRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kDot}, "unit batch dimensions removed", DropUnitBatch);
+}
+
+HLOKIT_PASS(DynamicIndexSplitter) {
+  return {.name = "dynamic-index-splitter",
+          .category = "simplify",
+          .summary = "split arrays of start indices into scalars",
+          .doc = "As XLA's, for dynamic-slice and dynamic-update-slice; those of scalars are removed.",
+          .example = R"(ENTRY e {
+  p = f32[5,3] parameter(0)
+  i = s32[2] parameter(1)
+  u = f32[1,3] parameter(2)
+  s = f32[2,2] dynamic-slice(p, i), dynamic_slice_sizes={2,2}, metadata={op_name="f/slice"}
+  v = f32[5,3] dynamic-update-slice(p, u, i), metadata={op_name="f/update"}
+  ROOT t = (f32[2,2], f32[5,3]) tuple(s, v)
+})",
+          .create = MakePass<RulesOf<AddDynamicIndexSplitterRules>>};
+}
+
+HLOKIT_PASS(ScatterSimplifier) {
+  return {.name = "scatter-simplifier",
+          .category = "simplify",
+          .summary = "bring scatters into a simple form",
+          .doc =
+              "No batching dimensions, one dimension of index vectors, windows of the rank of the array, and "
+              "indices of its first dimensions, with transposes and reshapes around the scatter. XLA's now "
+              "moves the indexed dimensions first only on request, applies the combiner of a scatter into "
+              "scalars, and leaves batching dimensions to another pass.",
+          .example = R"(sub {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  d = f32[] subtract(x, y)
+  two = f32[] constant(2)
+  ROOT m = f32[] multiply(d, two), metadata={op_name="f/combine"}
+}
+ENTRY e {
+  p = f32[3,4,2] parameter(0)
+  i = s32[2,2,3] constant({{{1,2,3},{0,1,2}},{{2,1,0},{2,1,1}}})
+  u = f32[2,2,3] parameter(1)
+  ROOT s = f32[3,4,2] scatter(p, i, u), update_window_dims={0}, inserted_window_dims={0,1}, scatter_dims_to_operand_dims={1,0}, index_vector_dim=1, to_apply=sub, metadata={op_name="f/scatter"}
+})",
+          .create = MakePass<RulesOf<AddScatterSimplifierRules, RewriteScope::kSequential>>};
+}
+
+HLOKIT_PASS(BatchDotSimplification) {
+  return {.name = "batch-dot-simplification",
+          .category = "simplify",
+          .summary = "remove batch dimensions of size 1 from dots",
+          .doc =
+              "Operands and result are reshaped. XLA's requires batch dimensions to come first, in order, and "
+              "one contracting dimension.",
+          .example = R"(ENTRY e {
+  a = f32[1,2,3,4] parameter(0)
+  b = f32[2,1,4,5] parameter(1)
+  c = f32[1,3] parameter(2)
+  d = f32[3,1] parameter(3)
+  x = f32[1,2,3,5] dot(a, b), lhs_batch_dims={0,1}, rhs_batch_dims={1,0}, lhs_contracting_dims={3}, rhs_contracting_dims={2}, metadata={op_name="f/dot"}
+  y = f32[1] dot(c, d), lhs_batch_dims={0}, rhs_batch_dims={1}, lhs_contracting_dims={1}, rhs_contracting_dims={0}, operand_precision={highest,highest}, metadata={op_name="f/inner"}
+  ROOT t = (f32[1,2,3,5], f32[1]) tuple(x, y)
+})",
+          .create = MakePass<RulesOf<AddBatchDotSimplificationRules>>};
 }
 
 }  // namespace hlokit

@@ -6,6 +6,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
+#include "passes/rewrite/reducer.h"
 
 namespace hlokit {
 namespace {
@@ -42,10 +44,8 @@ bool IsClonable(Computation function) {
 
 // Returns true if `function` is one operation on its two parameters.
 bool IsOneOperation(Computation function) {
-  const Instruction root = function.root();
-  return function.parameter_count() == 2 && function.instruction_count() == 3 && root.operand_count() == 2 &&
-         HasTrait(root.opcode(), kElementwise) && root.operand(0).opcode() == Opcode::kParameter &&
-         root.operand(1).opcode() == Opcode::kParameter && root.operand(0) != root.operand(1) &&
+  const Instruction root = CombinationOf(function);
+  return root.valid() && function.instruction_count() == 3 && HasTrait(root.opcode(), kElementwise) &&
          root.operand(0).shape() == root.shape() && root.operand(1).shape() == root.shape();
 }
 
@@ -158,8 +158,9 @@ void WidenFunctions(PatternRewriter& rewriter, InstructionId made, const Compute
 }  // namespace
 
 bool KeepsElements(Opcode opcode) {
-  return opcode == Opcode::kConvert || opcode == Opcode::kCopy || opcode == Opcode::kSelect ||
-         opcode == Opcode::kReducePrecision || opcode == Opcode::kStochasticConvert;
+  static constexpr OpcodeSet kKeeping = {Opcode::kConvert, Opcode::kCopy, Opcode::kSelect, Opcode::kReducePrecision,
+                                         Opcode::kStochasticConvert};
+  return kKeeping.Contains(opcode);
 }
 
 bool ComputeType::IsNarrow(ElementType type) const {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves conversions across data movement: narrowing ones up, so that fewer bytes are moved, widening ones down.
+#include "passes/core/pass_row.h"
+#include "passes/rewrite/rule_pass.h"
 #include "passes/simplify/algebraic/rule_passes.h"
 #include "passes/simplify/algebraic/rules.h"
 
@@ -46,6 +48,26 @@ void AddConvertMoverRules(RewritePatternSet* rules) {
               Opcode::kDynamicSlice},
              "widening conversions moved down", WideningDown);
   AddConvertRules(rules);
+}
+
+HLOKIT_PASS(ConvertMover) {
+  return {.name = "convert-mover",
+          .category = "simplify",
+          .summary = "move narrowing conversions up and widening ones down",
+          .doc =
+              "Across reshapes, transposes, broadcasts, slices and reversals, if no more elements are "
+              "converted than before, so that fewer bytes are moved. No value changes. Values that are "
+              "converted to bf16 in the end are thus moved in bf16.",
+          .example = R"(ENTRY e {
+  p = f32[4,8] parameter(0)
+  q = bf16[4,8] parameter(1)
+  t = f32[8,4] transpose(p), dimensions={1,0}, metadata={op_name="f/t"}
+  n = bf16[8,4] convert(t), metadata={op_name="f/narrow"}
+  w = f32[4,8] convert(q)
+  u = f32[32] reshape(w)
+  ROOT r = (bf16[8,4], f32[32]) tuple(n, u)
+})",
+          .create = MakePass<RulesOf<AddConvertMoverRules>>};
 }
 
 }  // namespace hlokit

@@ -3,6 +3,8 @@
 
 #include "absl/algorithm/container.h"
 #include "ir/graph/attribute_views.h"
+#include "passes/core/pass_row.h"
+#include "passes/rewrite/rule_pass.h"
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/algebraic/rule_passes.h"
 
@@ -130,6 +132,24 @@ void AddTransposeFoldingRules(RewritePatternSet* rules) {
 void AddDotRules(RewritePatternSet* rules) {
   AddTransposeFoldingRules(rules);
   rules->Add({Opcode::kDot, Opcode::kConvolution}, "empty products folded", EmptyDot);
+}
+
+HLOKIT_PASS(TransposeFolding) {
+  return {.name = "transpose-folding",
+          .category = "simplify",
+          .summary = "fold transposes into dots and convolutions",
+          .doc =
+              "A transpose of an operand that keeps the order of the free dimensions folds into the "
+              "dimension numbers of the dot; one of the result that exchanges the two sides swaps the "
+              "operands. A transpose of an operand of a convolution folds into its dimension numbers.",
+          .example = R"(ENTRY e {
+  a = f32[3,2] parameter(0)
+  b = f32[3,4] parameter(1)
+  t = f32[2,3] transpose(a), dimensions={1,0}, metadata={op_name="f/t"}
+  d = f32[2,4] dot(t, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="f/dot"}
+  ROOT r = f32[4,2] transpose(d), dimensions={1,0}, metadata={op_name="f/out"}
+})",
+          .create = MakePass<RulesOf<AddTransposeFoldingRules>>};
 }
 
 }  // namespace hlokit

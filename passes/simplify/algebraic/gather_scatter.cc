@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "ir/graph/attribute_views.h"
+#include "passes/core/pass_row.h"
+#include "passes/rewrite/rule_pass.h"
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/algebraic/rule_passes.h"
 #include "passes/simplify/algebraic/rules.h"
@@ -51,6 +53,21 @@ bool GatherOfOneSlice(PatternRewriter& rewriter, Instruction gather) {
 void AddGatherScatterSimplifierRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kGather}, "gathers of one slice made dynamic slices", GatherOfOneSlice);
   AddIndexedRules(rules);
+}
+
+HLOKIT_PASS(GatherSimplifier) {
+  return {.name = "gather-simplifier",
+          .category = "simplify",
+          .summary = "replace gathers and scatters with simpler instructions",
+          .doc =
+              "A gather of a single slice becomes a dynamic-slice; gathers from a broadcast scalar become "
+              "broadcasts; scatters without updates are removed.",
+          .example = R"(ENTRY e {
+  p = f32[8,4] parameter(0)
+  i = s32[1] parameter(1)
+  ROOT g = f32[4] gather(p, i), offset_dims={0}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=0, slice_sizes={1,4}, metadata={op_name="f/take"}
+})",
+          .create = MakePass<RulesOf<AddGatherScatterSimplifierRules>>};
 }
 
 }  // namespace hlokit

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/graph/attribute_views.h"
+#include "ir/graph/instruction_queries.h"
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/algebraic/rules.h"
 
@@ -14,7 +15,7 @@ bool GatherOfBroadcast(PatternRewriter& rewriter, Instruction gather) {
   const Instruction operand = gather.operand(0);
   if (operand.shape().element_count() == 0 || !rewriter.IsReplaceable(gather)) return false;
   rewriter.DropMetadataOf(gather.operand(1));
-  return operand.opcode() == Opcode::kBroadcast && operand.operand(0).shape().IsScalar() &&
+  return IsBroadcastOfScalar(operand) &&
          rewriter.Replace(gather, rewriter.MakeSplat(gather.shape(), operand.operand(0).id()), {operand});
 }
 

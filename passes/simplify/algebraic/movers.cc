@@ -3,13 +3,12 @@
 // Movers only sink, so the rewrite terminates.
 #include <algorithm>
 
+#include "ir/graph/instruction_queries.h"
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/algebraic/rules.h"
 
 namespace hlokit {
 namespace {
-
-bool IsBroadcastOfScalar(Instruction i) { return i.opcode() == Opcode::kBroadcast && i.operand(0).shape().IsScalar(); }
 
 // Returns true if `operand` is a mover with dimensions and attributes like those of `pattern`.
 bool MovesAlike(Instruction operand, Instruction pattern) {

@@ -4,6 +4,8 @@
 
 #include "absl/algorithm/container.h"
 #include "ir/graph/attribute_views.h"
+#include "ir/ops/opcode_set.h"
+#include "passes/rewrite/reducer.h"
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/algebraic/rules.h"
 
@@ -12,25 +14,31 @@ namespace {
 
 // Returns the opcode of a computation that is one binary operation of its two scalar parameters, in either order.
 std::optional<Opcode> OnlyOperation(Computation c) {
-  const Instruction root = c.root();
-  if (c.parameter_count() != 2 || root.operand_count() != 2 || !HasTrait(root.opcode(), kCommutative)) {
-    return std::nullopt;
-  }
-  const Instruction a = root.operand(0), b = root.operand(1);
-  const bool plain = a.opcode() == Opcode::kParameter && b.opcode() == Opcode::kParameter && a != b &&
-                     a.shape() == root.shape() && b.shape() == root.shape();
-  return plain ? std::optional(root.opcode()) : std::nullopt;
+  const Instruction root = CombinationOf(c);
+  if (!root.valid() || !HasTrait(root.opcode(), kCommutative)) return std::nullopt;
+  const bool same_shapes = root.operand(0).shape() == root.shape() && root.operand(1).shape() == root.shape();
+  return same_shapes ? std::optional(root.opcode()) : std::nullopt;
 }
 
 // Returns true if `splat` is the identity element of `opcode`.
 bool IsNeutral(const PatternRewriter& rewriter, Opcode opcode, const Splat& splat) {
   const bool logical = splat.type == ElementType::kPred;
-  if (opcode == Opcode::kAdd) return IsNeutralForAdd(rewriter, splat);
-  if (opcode == Opcode::kMultiply) return splat.IsOne();
-  if (opcode == Opcode::kMaximum) return splat.IsLowest() || (logical && splat.IsZero());
-  if (opcode == Opcode::kMinimum) return splat.IsHighest() || (logical && splat.IsOne());
-  if (opcode == Opcode::kAnd) return splat.IsAllOnes();
-  if (opcode == Opcode::kOr || opcode == Opcode::kXor) return splat.IsZero();
+  switch (IdentityElementOf(opcode)) {
+    case IdentityElement::kNone:
+      return false;
+    case IdentityElement::kNegativeZero:
+      return IsNeutralForAdd(rewriter, splat);
+    case IdentityElement::kZero:
+      return splat.IsZero();
+    case IdentityElement::kOne:
+      return splat.IsOne();
+    case IdentityElement::kLowest:
+      return splat.IsLowest() || (logical && splat.IsZero());
+    case IdentityElement::kHighest:
+      return splat.IsHighest() || (logical && splat.IsOne());
+    case IdentityElement::kAllOnes:
+      return splat.IsAllOnes();
+  }
   return false;
 }
 
@@ -46,7 +54,7 @@ std::optional<Opcode> PlainReduction(const PatternRewriter& rewriter, Instructio
 
 // Returns true if the operation is associative and commutative for this type.
 bool IsOrderFree(Opcode opcode, ElementType type) {
-  return !IsFloat(type) ? !IsComplex(type) : opcode == Opcode::kMaximum || opcode == Opcode::kMinimum;
+  return !IsFloat(type) ? !IsComplex(type) : OpcodeSet{Opcode::kMaximum, Opcode::kMinimum}.Contains(opcode);
 }
 
 bool ReduceOfNothing(PatternRewriter& rewriter, Instruction reduce) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/graph/attribute_views.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/algebraic/rules.h"
 
@@ -100,7 +101,7 @@ bool SliceOfUnitReshape(PatternRewriter& rewriter, Instruction slice) {
   if (reshape.opcode() != Opcode::kReshape || !HasOneUser(reshape)) return false;
   const Instruction source = reshape.operand(0);
   // Profitable only if the slice can then merge with its source, a slice or concatenate.
-  if (source.opcode() != Opcode::kSlice && source.opcode() != Opcode::kConcatenate) return false;
+  if (!OpcodeSet{Opcode::kSlice, Opcode::kConcatenate}.Contains(source.opcode())) return false;
   if (!DiffersByUnitDims(source.shape().dims(), reshape.shape().dims()) || !rewriter.IsReplaceable(slice)) return false;
   const SliceView view = SliceView::Of(slice);
   std::vector<int64_t> ranges, sizes;

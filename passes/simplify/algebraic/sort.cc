@@ -2,7 +2,9 @@
 // Sorts of several arrays, some of them unused.
 #include <vector>
 
+#include "passes/core/pass_row.h"
 #include "passes/rewrite/pattern_rewriter.h"
+#include "passes/rewrite/rule_pass.h"
 #include "passes/simplify/algebraic/rule_passes.h"
 
 namespace hlokit {
@@ -66,6 +68,27 @@ bool UnusedOperands(PatternRewriter& rewriter, Instruction sort) {
 
 void AddSortRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kSort}, "unused operands of sorts removed", UnusedOperands);
+}
+
+HLOKIT_PASS(SortSimplifier) {
+  return {.name = "sort-simplifier",
+          .category = "simplify",
+          .summary = "remove unused operands of sorts",
+          .doc = "Removes operands of a sort whose results are unused and whose elements the comparator does not read.",
+          .example = R"(less {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  c = s32[] parameter(2)
+  d = s32[] parameter(3)
+  ROOT lt = pred[] compare(a, b), direction=LT
+}
+ENTRY e {
+  k = f32[8] parameter(0)
+  v = s32[8] parameter(1)
+  s = (f32[8], s32[8]) sort(k, v), dimensions={0}, is_stable=true, to_apply=less
+  ROOT r = f32[8] get-tuple-element(s), index=0
+})",
+          .create = MakePass<RulesOf<AddSortRules>>};
 }
 
 }  // namespace hlokit

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrays without elements, and dynamic operations on static dimensions.
+#include "passes/core/pass_row.h"
+#include "passes/rewrite/rule_pass.h"
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/algebraic/rule_passes.h"
 
@@ -43,6 +45,34 @@ void AddZeroSizedRules(RewritePatternSet* rules) {
 void AddDynamicDimensionRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kGetDimensionSize}, "sizes of static dimensions made constants", SizeOfStatic);
   rules->Add({Opcode::kSetDimensionSize}, "settings of a dimension to its own size removed", SetToOwnSize);
+}
+
+HLOKIT_PASS(DynamicDimensionSimplifier) {
+  return {
+      .name = "dynamic-dimension-simplifier",
+      .category = "simplify",
+      .summary = "remove dynamic sizes that are static",
+      .doc =
+          "Replaces the size of a static dimension by a constant, and removes set-dimension-size to the static size.",
+      .example = R"(ENTRY e {
+  p = f32[4,8] parameter(0)
+  s = s32[] get-dimension-size(p), dimensions={0}
+  ROOT r = s32[] negate(s)
+})",
+      .create = MakePass<RulesOf<AddDynamicDimensionRules>>};
+}
+
+HLOKIT_PASS(ZeroSizedHloElimination) {
+  return {.name = "zero-sized-hlo-elimination",
+          .category = "simplify",
+          .summary = "replace arrays without elements by constants",
+          .example = R"(ENTRY e {
+  p = f32[4,8] parameter(0)
+  s = f32[0,8] slice(p), slice={[2:2],[0:8]}
+  n = f32[0,8] negate(s), metadata={op_name="f/neg"}
+  ROOT r = f32[4,8] concatenate(n, p), dimensions={0}
+})",
+          .create = MakePass<RulesOf<AddZeroSizedRules>>};
 }
 
 }  // namespace hlokit

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 #include "passes/rewrite/clone.h"
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/dead_code.h"
@@ -78,8 +80,9 @@ absl::StatusOr<bool> DeadParameters::Run(Module& module) {
     const bool by_calls = !sites.empty() && std::all_of(sites.begin(), sites.end(), [&](const CallSite& site) {
       const Opcode opcode = module.record(site.caller).opcode;
       const Instruction caller = module.instruction(site.caller);
-      return (opcode == Opcode::kCall || opcode == Opcode::kFusion) && !caller.has(Attr::kOutputToOperandAliasing) &&
-             !caller.bool_attr(Attr::kIsComposite) && caller.operand_count() == c.parameter_count();
+      return OpcodeSet{Opcode::kCall, Opcode::kFusion}.Contains(opcode) &&
+             !caller.has(Attr::kOutputToOperandAliasing) && !caller.bool_attr(Attr::kIsComposite) &&
+             caller.operand_count() == c.parameter_count();
     });
     if (!by_calls) continue;
     for (int64_t k = c.parameter_count(); k-- > 0;) {
@@ -97,6 +100,49 @@ absl::StatusOr<bool> DeadParameters::Run(Module& module) {
     }
   }
   return changed;
+}
+
+HLOKIT_PASS(ConditionalSimplifier) {
+  return {.name = "conditional-simplifier",
+          .category = "simplify",
+          .summary = "replace conditionals with a known branch",
+          .doc =
+              "Replaces a conditional by the taken branch if the predicate is a constant, or if all branches "
+              "and arguments are equal.",
+          .example = R"(yes {
+  x = f32[4] parameter(0)
+  ROOT n = f32[4] negate(x), metadata={op_name="f/neg"}
+}
+no {
+  x = f32[4] parameter(0)
+  ROOT n = f32[4] abs(x)
+}
+ENTRY e {
+  p = f32[4] parameter(0)
+  t = pred[] constant(true)
+  ROOT r = f32[4] conditional(t, p, p), true_computation=yes, false_computation=no, metadata={op_name="main/cond"}
+})",
+          .create = MakePass<ConditionalSimplifier>};
+}
+
+HLOKIT_PASS(DeadParameterRemoval) {
+  return {.name = "dead-parameter-removal",
+          .category = "simplify",
+          .summary = "remove parameters that computations do not use",
+          .doc =
+              "Removes them from called and fused computations, with the operands of their callers. The "
+              "entry keeps its parameters.",
+          .example = R"(f {
+  x = f32[4] parameter(0)
+  y = f32[4] parameter(1)
+  ROOT n = f32[4] negate(y)
+}
+ENTRY e {
+  p = f32[4] parameter(0)
+  q = f32[4] parameter(1)
+  ROOT a = f32[4] call(p, q), to_apply=f
+})",
+          .create = MakePass<DeadParameters>};
 }
 
 }  // namespace hlokit

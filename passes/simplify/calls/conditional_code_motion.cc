@@ -20,6 +20,7 @@
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 #include "passes/rewrite/clone.h"
 #include "passes/rewrite/pattern_rewriter.h"
 #include "passes/simplify/dead_code.h"
@@ -339,6 +340,37 @@ absl::StatusOr<bool> ConditionalCodeMotion::Run(Module& module) {
   }
   if (moved > 0) Count("instructions moved out of conditionals", moved);
   return moved > 0;
+}
+
+HLOKIT_PASS(ConditionalCodeMotion) {
+  return {.name = "conditional-code-motion",
+          .category = "simplify",
+          .summary = "move what all branches of a conditional end with after it",
+          .doc =
+              "Elementwise operations, data movement and reductions that are equal in all branches, if the "
+              "conditional then returns no more bytes. XLA's weighs how much data operations reuse, can also "
+              "move all-reduces, and moves users of a conditional into its branches; these stay here. A computation "
+              "that is several branches is cloned; branches with other callers stay, and so does a conditional "
+              "that returns an array (`conditional-canonicalizer` makes it a tuple).",
+          .example = R"(up {
+  x = f32[2] parameter(0)
+  e = f32[2] exponential(x), metadata={op_name="f/exp"}
+  ROOT t = (f32[2]) tuple(e)
+}
+down {
+  x = f32[2] parameter(0)
+  n = f32[2] negate(x), metadata={op_name="f/down"}
+  e = f32[2] exponential(n), metadata={op_name="f/exp"}
+  ROOT t = (f32[2]) tuple(e)
+}
+ENTRY e {
+  c = pred[] parameter(0)
+  p = f32[2] parameter(1)
+  w = (f32[2]) conditional(c, p, p), true_computation=up, false_computation=down
+  ROOT r = f32[2] get-tuple-element(w), index=0
+})",
+          .preconditions = kNoSchedule,
+          .create = MakePass<ConditionalCodeMotion>};
 }
 
 }  // namespace hlokit

@@ -8,6 +8,7 @@
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/loop.h"
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 #include "passes/rewrite/clone.h"
 #include "passes/rewrite/pattern_rewriter.h"
 #include "passes/simplify/dead_code.h"
@@ -168,6 +169,72 @@ absl::StatusOr<bool> ConditionalToSelect::Run(Module& module) {
   Count("conditionals made selects", changed);
   EraseUnreachable(module);
   return true;
+}
+
+HLOKIT_PASS(ConditionalCanonicalizer) {
+  return {.name = "conditional-canonicalizer",
+          .category = "simplify",
+          .summary = "give conditionals tuples as arguments and results",
+          .doc =
+              "An array that a conditional returns, or gives to a branch, becomes a tuple of it, of which "
+              "users read the element. Branches with other callers are cloned; XLA's does not clone those "
+              "of which all callers are conditionals.",
+          .example = R"(up {
+  x = f32[2] parameter(0)
+  ROOT y = f32[2] exponential(x), metadata={op_name="f/up"}
+}
+down {
+  x = f32[2] parameter(0)
+  ROOT y = f32[2] negate(x), metadata={op_name="f/down"}
+}
+ENTRY e {
+  c = pred[] parameter(0)
+  p = f32[2] parameter(1)
+  w = f32[2] conditional(c, p, p), true_computation=up, false_computation=down, metadata={op_name="f/cond"}
+  ROOT r = f32[2] subtract(w, p)
+})",
+          .create = MakePass<ConditionalCanonicalizer>};
+}
+
+HLOKIT_PASS(ConditionalToSelect) {
+  return {.name = "conditional-to-select",
+          .category = "simplify",
+          .summary = "replace conditionals in maps and reducers by selects",
+          .doc =
+              "Both branches are computed, and a select takes one of the results. As XLA's, only in "
+              "computations that are applied to elements, and in those that they call, for two branches "
+              "without side effects and loops that return an array. XLA's leaves out computations that are "
+              "also called otherwise, and takes loops and fusions too; here the branches may have 1000 "
+              "instructions.",
+          .example = R"(inner_true {
+  x = f32[] parameter(0)
+  ROOT y = f32[] exponential(x), metadata={op_name="f/exp"}
+}
+inner_false {
+  x = f32[] parameter(0)
+  ROOT y = f32[] sine(x), metadata={op_name="f/sin"}
+}
+outer_true {
+  x = f32[] parameter(0)
+  one = f32[] constant(1)
+  c = pred[] compare(x, one), direction=GT
+  ROOT y = f32[] conditional(c, x, x), true_computation=inner_true, false_computation=inner_false, metadata={op_name="f/inner"}
+}
+outer_false {
+  x = f32[] parameter(0)
+  ROOT y = f32[] negate(x), metadata={op_name="f/neg"}
+}
+each {
+  x = f32[] parameter(0)
+  zero = f32[] constant(0)
+  c = pred[] compare(x, zero), direction=GT
+  ROOT y = f32[] conditional(c, x, x), true_computation=outer_true, false_computation=outer_false, metadata={op_name="f/outer"}
+}
+ENTRY e {
+  p = f32[4] parameter(0)
+  ROOT m = f32[4] map(p), dimensions={0}, to_apply=each, metadata={op_name="f/map"}
+})",
+          .create = MakePass<ConditionalToSelect>};
 }
 
 }  // namespace hlokit

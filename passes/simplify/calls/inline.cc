@@ -6,6 +6,7 @@
 #include "ir/graph/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 #include "passes/rewrite/clone.h"
 #include "passes/simplify/dead_code.h"
 
@@ -147,6 +148,51 @@ absl::StatusOr<bool> FlattenCallGraph::Run(Module& module) {
     for (InstructionId site : sites) module.ReplaceCallees(site, own);
   }
   return changed;
+}
+
+namespace {
+
+OptionInfo MaxGrowthOption() {
+  return {"max-growth", OptionInfo::Type::kInt, "8", "how many times its size the module may grow by"};
+}
+
+}  // namespace
+
+HLOKIT_PASS(FlattenCallGraph) {
+  return {.name = "flatten-call-graph",
+          .category = "simplify",
+          .summary = "clone computations so that each call, while and conditional has separate ones",
+          .doc =
+              "Clones computations with several sequential callers, except those with channels and "
+              "asynchronous operations.",
+          .example = R"(f {
+  x = f32[4] parameter(0)
+  y = f32[4] parameter(1)
+  m = f32[4] multiply(x, y), metadata={op_name="f/mul"}
+  ROOT s = f32[4] add(m, x), metadata={op_name="f/add"}
+}
+ENTRY e {
+  p = f32[4] parameter(0)
+  q = f32[4] parameter(1)
+  a = f32[4] call(p, q), to_apply=f
+  ROOT b = f32[4] call(a, q), to_apply=f
+})",
+          .options = {MaxGrowthOption()},
+          .create = MakePass<FlattenCallGraph>};
+}
+
+HLOKIT_PASS(Inline) {
+  return {.name = "inline",
+          .category = "simplify",
+          .summary = "replace calls by the called computations",
+          .doc =
+              "Callees first, so that none is left. Calls stay if they are composite, have control edges or a "
+              "backend_config, or if a callee with channels has several callers.",
+          .options = {MaxGrowthOption(),
+                      {"max-added", OptionInfo::Type::kInt, "1000000",
+                       "limit on the instructions that inlining a computation with several callers adds"},
+                      {"single-call-only", OptionInfo::Type::kBool, "false", "only computations that are called once"}},
+          .create = MakePass<Inline>};
 }
 
 }  // namespace hlokit

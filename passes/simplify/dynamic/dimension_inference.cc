@@ -3,6 +3,7 @@
 #include "absl/algorithm/container.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/ops/opcode_table.h"
 #include "passes/simplify/dynamic/padder.h"
 
@@ -102,7 +103,7 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferElementwise(Instruction i) {
 absl::StatusOr<Padder::InferredSizes> Padder::InferBatched(Instruction i) {
   const Shape shape = i.operand(0).shape();
   int64_t last = 1;  // dimensions that are no batch
-  if (i.opcode() == Opcode::kCholesky || i.opcode() == Opcode::kTriangularSolve) last = 2;
+  if (OpcodeSet{Opcode::kCholesky, Opcode::kTriangularSolve}.Contains(i.opcode())) last = 2;
   if (i.opcode() == Opcode::kFft) last = static_cast<int64_t>(i.list_attr(Attr::kFftLength).size());
   InferredSizes result;
   for (Shape leaf : Leaves(i.shape())) {

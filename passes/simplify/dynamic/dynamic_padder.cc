@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "ir/core/str_cat.h"
+#include "passes/core/pass_row.h"
 #include "passes/simplify/dynamic/padder.h"
 
 namespace hlokit {
@@ -146,6 +147,35 @@ absl::StatusOr<bool> DynamicPadder::Run(Module& module) {
   Count("arrays masked", masks);
   Count("calls given sizes", passed);
   return true;
+}
+
+HLOKIT_PASS(DynamicPadder) {
+  return {
+      .name = "dynamic-padder",
+      .category = "simplify",
+      .summary = "make arrays with dynamic dimensions static",
+      .doc =
+          "They get the size of their bound, and the size set by set-dimension-size becomes a separate scalar, in "
+          "calls, loops and conditionals too. Operations that combine, sort or index elements ignore those beyond the "
+          "size, by a select, an additional operand of a sort, or clamped indices; concatenation, padding, reversal "
+          "and reshapes keep valid elements contiguous. XLA's custom calls SliceToDynamic and PadToStatic are "
+          "replaced. Arguments and results of the program keep their dynamic dimensions. A module in which another "
+          "operation, for example a fusion or the kernel of a convolution, has one does not change, and the error "
+          "names the operation. The interpreters compute what this pass says.",
+      .example = R"(sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY e {
+  p = f32[8] parameter(0)
+  n = s32[] parameter(1)
+  d = f32[<=8] set-dimension-size(p, n), dimensions={0}, metadata={op_name="f/resize"}
+  x = f32[<=8] exponential(d), metadata={op_name="f/exp"}
+  zero = f32[] constant(0)
+  ROOT r = f32[] reduce(x, zero), dimensions={0}, to_apply=sum, metadata={op_name="f/sum"}
+})",
+      .create = MakePass<DynamicPadder>};
 }
 
 }  // namespace hlokit

@@ -9,6 +9,7 @@
 #include "absl/strings/cord.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_table.h"
 #include "passes/annotations/annotations.h"
 #include "passes/rewrite/splat.h"
 
@@ -165,7 +166,7 @@ void Padder::ClampStart(Instruction user, int64_t index, InstructionId size, int
 
 // ---- traversal ----
 
-void Padder::SetSize(Instruction i) {
+absl::Status Padder::SetSize(Instruction i) {
   const Shape shape = i.shape();
   Sizes sizes = SizesOf(i.operand(0).id());
   if (sizes.empty()) sizes.resize(static_cast<size_t>(shape.rank()));
@@ -174,6 +175,7 @@ void Padder::SetSize(Instruction i) {
   module_.SetShape(i.id(), StaticOf(shape));
   SetSizes(i.id(), std::move(sizes));
   set_dimension_sizes_.push_back(i.id());
+  return absl::OkStatus();
 }
 
 absl::Status Padder::SizeConstant(Instruction i) {
@@ -192,10 +194,16 @@ absl::Status Padder::SizeConstant(Instruction i) {
   return absl::OkStatus();
 }
 
-void Padder::GetSize(Instruction i) {
+absl::Status Padder::VisitParameter(Instruction i) {
+  if (!is_entry_) return Unpack(i);
+  return i.shape().IsTuple() ? absl::OkStatus() : ReceiveSizes(i);
+}
+
+absl::Status Padder::GetSize(Instruction i) {
   // dynamic-dimension-simplifier handles static dimensions.
   const InstructionId size = SizeOf(i.operand(0).id(), DimensionOf(i));
   if (size.valid()) Replace(module_, i.id(), size);
+  return absl::OkStatus();
 }
 
 absl::Status Padder::Visit(Instruction i) {
@@ -207,24 +215,20 @@ absl::Status Padder::Visit(Instruction i) {
   if (!follows && !shape.has_dynamic_dims() && !IsSizeBoundary(i)) return absl::OkStatus();
   if (shape.has_unbounded_dims()) return CannotPad(i, "a dimension has no bound");
   SetInsertionPoint(i.id(), i.metadata_id());
-  if (opcode == Opcode::kGetDimensionSize) {
-    GetSize(i);
-    return absl::OkStatus();
-  }
-  if (opcode == Opcode::kSetDimensionSize) {
-    SetSize(i);
-    return absl::OkStatus();
-  }
-  if (opcode == Opcode::kParameter) {
-    if (!is_entry_) return Unpack(i);
-    return shape.IsTuple() ? absl::OkStatus() : ReceiveSizes(i);
-  }
+  using Rule = absl::Status (Padder::*)(Instruction);
+  static constexpr OpcodeRow<Rule> kRows[] = {
+      {Opcode::kGetDimensionSize, &Padder::GetSize},
+      {Opcode::kSetDimensionSize, &Padder::SetSize},
+      {Opcode::kParameter, &Padder::VisitParameter},
+      {Opcode::kConstant, &Padder::SizeConstant},
+  };
+  static constexpr auto kRules = MakeOpcodeHandlers<Rule>(kRows);
+  if (const Rule rule = kRules[static_cast<size_t>(opcode)]; rule != nullptr) return (this->*rule)(i);
   if (CallsSequentialCode(opcode)) return VisitCall(i);
   if (opcode == Opcode::kGetTupleElement && !follows && is_entry_ && i.operand(0).opcode() == Opcode::kParameter &&
       shape.IsArray()) {
     return ReceiveSizes(i);
   }
-  if (opcode == Opcode::kConstant) return SizeConstant(i);
   const bool has_sizes = opcode == Opcode::kDynamicReshape || IsSizeBoundary(i);  // among the operands
   if (!follows && !has_sizes) return CannotPad(i, "its dynamic size is not set by set-dimension-size");
   if (HasTrait(opcode, kControlFlow)) return CannotPad(i, "it calls a computation with them: pad before fusing");

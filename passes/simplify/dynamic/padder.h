@@ -64,8 +64,9 @@ class Padder {
   void SetSizes(InstructionId id, Sizes sizes);
 
   absl::Status Visit(Instruction i);
-  void SetSize(Instruction i);
-  void GetSize(Instruction i);
+  absl::Status SetSize(Instruction i);
+  absl::Status GetSize(Instruction i);
+  absl::Status VisitParameter(Instruction i);
   // Replaces a dynamic constant, which has the sizes of its bounds.
   absl::Status SizeConstant(Instruction i);
   Sizes ElementSizes(Instruction element) const;

@@ -4,8 +4,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/graph/side_effects.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/analysis/loop.h"
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 #include "passes/rewrite/change_loop.h"
 #include "passes/rewrite/loop_body_cloner.h"
 #include "passes/simplify/loops/while_simplifier.h"
@@ -16,18 +18,18 @@ namespace {
 // Returns true if recomputation is as cheap as carrying the value; such operations move only along with a user that is
 // worth it.
 bool IsCheap(Opcode opcode) {
-  return opcode == Opcode::kBitcast || opcode == Opcode::kBroadcast || opcode == Opcode::kConstant ||
-         opcode == Opcode::kIota || opcode == Opcode::kReshape || opcode == Opcode::kReverse ||
-         opcode == Opcode::kSlice || opcode == Opcode::kTranspose || opcode == Opcode::kTuple ||
-         opcode == Opcode::kGetTupleElement;
+  static constexpr OpcodeSet kCheap = {Opcode::kBitcast, Opcode::kBroadcast,      Opcode::kConstant, Opcode::kIota,
+                                       Opcode::kReshape, Opcode::kReverse,        Opcode::kSlice,    Opcode::kTranspose,
+                                       Opcode::kTuple,   Opcode::kGetTupleElement};
+  return kCheap.Contains(opcode);
 }
 
 bool MayMove(Instruction i, const SideEffects& effects) {
   return i.opcode() != Opcode::kParameter && !effects.Of(i) && !HasTrait(i.opcode(), kCollective) &&
          !HasTrait(i.opcode(), kControlFlow) && !HasTrait(i.opcode(), kAsyncChain) &&
-         i.opcode() != Opcode::kCustomCall && i.opcode() != Opcode::kOptimizationBarrier &&
-         i.opcode() != Opcode::kCopy && !i.is_root() && !i.has(Attr::kControlPredecessors) &&
-         i.control_successors().empty() && !i.has(Attr::kSharding);
+         !OpcodeSet{Opcode::kCustomCall, Opcode::kOptimizationBarrier, Opcode::kCopy}.Contains(i.opcode()) &&
+         !i.is_root() && !i.has(Attr::kControlPredecessors) && i.control_successors().empty() &&
+         !i.has(Attr::kSharding);
 }
 
 // Returns true if the result is no larger than the operands, so that carrying it takes no more memory.
@@ -42,9 +44,9 @@ bool IsNoLarger(Instruction i) {
 
 // Returns true if recomputation costs much more than carrying the result.
 bool IsExpensive(Opcode opcode) {
-  return opcode == Opcode::kDot || opcode == Opcode::kConvolution || opcode == Opcode::kRaggedDot ||
-         opcode == Opcode::kSort || opcode == Opcode::kFft || opcode == Opcode::kCholesky ||
-         opcode == Opcode::kTriangularSolve;
+  static constexpr OpcodeSet kExpensive = {Opcode::kDot, Opcode::kConvolution, Opcode::kRaggedDot,      Opcode::kSort,
+                                           Opcode::kFft, Opcode::kCholesky,    Opcode::kTriangularSolve};
+  return kExpensive.Contains(opcode);
 }
 
 // Returns true if a loop-invariant instruction of this kind is worth moving by itself.
@@ -139,6 +141,81 @@ absl::StatusOr<bool> WhileLoopExpensiveInvariantCodeMotion::Run(Module& module) 
   const int64_t moved = HoistFromLoops(module, [](Instruction i) { return IsExpensive(i.opcode()); });
   if (moved != 0) Count("expensive instructions moved out of loops", moved);
   return moved != 0;
+}
+
+HLOKIT_PASS(WhileLoopInvariantCodeMotion) {
+  return {.name = "while-loop-invariant-code-motion",
+          .category = "simplify",
+          .summary = "hoist loop-invariant instructions",
+          .doc =
+              "Instructions of the body that depend only on loop-invariant state are computed once before the loop and "
+              "carried in the state, if the results are no larger than the operands. Instructions that are as cheap to "
+              "recompute as to carry move only along with a user that moves.",
+          .example = R"(cond {
+  cs = (s32[], f32[4], f32[4]) parameter(0)
+  ci = s32[] get-tuple-element(cs), index=0
+  lim = s32[] constant(10)
+  ROOT lt = pred[] compare(ci, lim), direction=LT
+}
+body {
+  s = (s32[], f32[4], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  a = f32[4] get-tuple-element(s), index=1
+  b = f32[4] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  ex = f32[4] exponential(b), metadata={op_name="main/while/exp"}
+  sum = f32[4] add(a, ex)
+  ROOT out = (s32[], f32[4], f32[4]) tuple(next, sum, b)
+}
+ENTRY e {
+  p = f32[4] parameter(0)
+  q = f32[4] parameter(1)
+  zero = s32[] constant(0)
+  init = (s32[], f32[4], f32[4]) tuple(zero, p, q)
+  w = (s32[], f32[4], f32[4]) while(init), condition=cond, body=body, metadata={op_name="main/while"}
+  ROOT r = f32[4] get-tuple-element(w), index=1
+})",
+          .create = MakePass<WhileLoopInvariantCodeMotion>};
+}
+
+HLOKIT_PASS(WhileLoopExpensiveInvariantCodeMotion) {
+  return {.name = "while-loop-expensive-invariant-code-motion",
+          .category = "simplify",
+          .summary = "hoist expensive loop-invariant instructions",
+          .doc =
+              "Dots, convolutions, sorts, FFTs and factorizations that depend only on loop-invariant state, "
+              "with their operands, even if the results are larger than the operands. XLA's takes the "
+              "instructions that a backend names, but not those whose results are larger than the state that "
+              "they depend on, or that share an operand with instructions that stay, nor loops that run at "
+              "most once.",
+          .example = R"(cond {
+  s = (s32[], f32[2], f32[2,2]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(3)
+  ROOT lt = pred[] compare(i, n), direction=LT
+}
+body {
+  s = (s32[], f32[2], f32[2,2]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  a = f32[2] get-tuple-element(s), index=1
+  b = f32[2,2] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  n = f32[2] negate(a), metadata={op_name="f/while/neg"}
+  d = f32[2,2] dot(a, n), metadata={op_name="f/while/dot"}
+  c = f32[2,2] subtract(d, b), metadata={op_name="f/while/sub"}
+  ROOT t = (s32[], f32[2], f32[2,2]) tuple(next, a, c)
+}
+ENTRY e {
+  a = f32[2] parameter(0)
+  b = f32[2,2] parameter(1)
+  zero = s32[] constant(0)
+  init = (s32[], f32[2], f32[2,2]) tuple(zero, a, b)
+  w = (s32[], f32[2], f32[2,2]) while(init), condition=cond, body=body, metadata={op_name="f/while"}
+  ROOT r = f32[2,2] get-tuple-element(w), index=2
+})",
+          .create = MakePass<WhileLoopExpensiveInvariantCodeMotion>};
 }
 
 }  // namespace hlokit

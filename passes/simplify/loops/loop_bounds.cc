@@ -16,6 +16,7 @@
 #include "passes/analysis/loop.h"
 #include "passes/analysis/trip_count.h"
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 #include "passes/rewrite/change_loop.h"
 #include "passes/rewrite/dead_operands.h"
 #include "passes/rewrite/pattern_rewriter.h"
@@ -176,6 +177,122 @@ absl::StatusOr<bool> ControlFlowFlattening::Run(Module& module) {
   if (flattened != 0) Count("loops flattened", flattened);
   if (removed != 0) Count("communication removed", removed);
   return bounded + flattened + removed != 0;
+}
+
+namespace {
+
+// Returns the opcodes whose results a device alone cannot compute.
+std::vector<Opcode> CommunicationOpcodes() {
+  std::vector<Opcode> opcodes = {Opcode::kInfeed, Opcode::kRecv, Opcode::kPartitionId, Opcode::kReplicaId};
+  for (size_t i = 0; i < kOpcodeCount; ++i) {
+    if (HasTrait(static_cast<Opcode>(i), kCollective)) opcodes.push_back(static_cast<Opcode>(i));
+  }
+  return opcodes;
+}
+
+}  // namespace
+
+HLOKIT_PASS(WhileLoopTripCountAnnotator) {
+  return {.name = "while-loop-trip-count-annotator",
+          .category = "simplify",
+          .summary = "record known trip counts in backend_config",
+          .doc =
+              "With initial value, step and index of the counter. A recorded trip count is not changed; a "
+              "backend_config that is not JSON stays. XLA's overwrites what is recorded, also records the "
+              "index of a counter whose trip count is unknown and which other elements change, and replaces "
+              "reads of the counter after the loop by constants.",
+          .example = R"(cond {
+  s = (s32[], f32[2,2], f32[2,3]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(8)
+  ROOT lt = pred[] compare(i, n), direction=LT
+}
+body {
+  s = (s32[], f32[2,2], f32[2,3]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  a = f32[2,2] get-tuple-element(s), index=1
+  b = f32[2,3] get-tuple-element(s), index=2
+  two = s32[] constant(2)
+  next = s32[] add(i, two)
+  next_b = f32[2,3] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="f/while/dot"}
+  ROOT t = (s32[], f32[2,2], f32[2,3]) tuple(next, a, next_b)
+}
+ENTRY e {
+  a = f32[2,2] parameter(0)
+  b = f32[2,3] parameter(1)
+  start = s32[] constant(1)
+  init = (s32[], f32[2,2], f32[2,3]) tuple(start, a, b)
+  w = (s32[], f32[2,2], f32[2,3]) while(init), condition=cond, body=body, metadata={op_name="f/while"}
+  ROOT r = f32[2,3] get-tuple-element(w), index=2
+})",
+          .create = MakePass<WhileLoopTripCountAnnotator>};
+}
+
+HLOKIT_PASS(ControlFlowFlattening) {
+  return {.name = "control-flow-flattening",
+          .category = "simplify",
+          .summary = "bound the trip counts of loops, remove communication",
+          .doc =
+              "Loops with an unknown trip count end after a number of iterations at the latest, by a new "
+              "counter in the state. The other options, which XLA has too, with flatten-while-loop, "
+              "remove-infeed-outfeed and remove-comm as defaults, prepare a module for a run on its own and "
+              "change its results: a custom-call in place of communication does nothing.",
+          .example = R"(cond {
+  s = (f32[], s32[]) parameter(0)
+  x = f32[] get-tuple-element(s), index=0
+  n = f32[] constant(100)
+  ROOT lt = pred[] compare(x, n), direction=LT, metadata={op_name="f/while/cond"}
+}
+body {
+  s = (f32[], s32[]) parameter(0)
+  x = f32[] get-tuple-element(s), index=0
+  k = s32[] get-tuple-element(s), index=1
+  y = f32[] abs(x)
+  three = f32[] constant(3)
+  z = f32[] add(y, three), metadata={op_name="f/while/add"}
+  minus = s32[] negate(k)
+  ROOT t = (f32[], s32[]) tuple(z, minus)
+}
+ENTRY e {
+  x = f32[] parameter(0)
+  k = s32[] parameter(1)
+  init = (f32[], s32[]) tuple(x, k)
+  ROOT w = (f32[], s32[]) while(init), condition=cond, body=body, metadata={op_name="f/while"}
+})",
+          .options = {{.name = "while-execution-count",
+                       .type = OptionInfo::Type::kInt,
+                       .default_text = "1000",
+                       .doc = "the bound",
+                       .min = 1},
+                      {.name = "flatten-while-loop",
+                       .type = OptionInfo::Type::kBool,
+                       .default_text = "false",
+                       .doc = "replace the condition of every loop by a comparison of the counter with the "
+                              "constant in the condition, or else with the bound"},
+                      {.name = "max-loop-count",
+                       .type = OptionInfo::Type::kInt,
+                       .default_text = "2147483647",
+                       .doc = "with flatten-while-loop, maximum iterations of a loop",
+                       .min = 1},
+                      {.name = "max-outer-loop-count",
+                       .type = OptionInfo::Type::kInt,
+                       .default_text = "2147483647",
+                       .doc = "with flatten-while-loop, maximum iterations of a loop that is in no other",
+                       .min = 1},
+                      {.name = "remove-infeed-outfeed",
+                       .type = OptionInfo::Type::kBool,
+                       .default_text = "false",
+                       .doc = "replace infeeds and outfeeds by custom-calls NopCustomCall, NopReturnToken"},
+                      {.name = "remove-comm",
+                       .type = OptionInfo::Type::kBool,
+                       .default_text = "false",
+                       .doc = "replace collectives, sends and recvs by such calls, device ids by 0"},
+                      {.name = "remove-host-transfer",
+                       .type = OptionInfo::Type::kBool,
+                       .default_text = "false",
+                       .doc = "replace sends to the host and recvs from it by such calls"}},
+          .redefines = CommunicationOpcodes(),
+          .create = MakePass<ControlFlowFlattening>};
 }
 
 }  // namespace hlokit

@@ -6,6 +6,7 @@
 
 #include "ir/builder/builder.h"
 #include "ir/graph/traversal.h"
+#include "ir/ops/opcode_set.h"
 #include "passes/annotations/annotations.h"
 
 namespace hlokit {
@@ -20,7 +21,7 @@ bool IsCollective(Opcode opcode) { return HasTrait(SynchronousOpcode(opcode), kC
 
 bool IsRemoved(Instruction i, const CommunicationToRemove& what) {
   const Opcode opcode = i.opcode();
-  if (opcode == Opcode::kInfeed || opcode == Opcode::kOutfeed) return what.infeed_outfeed;
+  if (OpcodeSet{Opcode::kInfeed, Opcode::kOutfeed}.Contains(opcode)) return what.infeed_outfeed;
   if (HasTrait(opcode, kTransfers)) {
     return what.between_devices || (what.host_transfers && i.bool_attr(Attr::kIsHostTransfer));
   }
@@ -36,7 +37,7 @@ InstructionId MakeReplacement(Builder& builder, Instruction i) {
         builder.Make(Opcode::kCustomCall, i.shape().element(0), {}, {builder.String(Attr::kCustomCallTarget, kNop)});
     return builder.MakeTuple({data, token});
   }
-  const bool ends_in_token = opcode == Opcode::kOutfeed || opcode == Opcode::kSendDone;
+  const bool ends_in_token = OpcodeSet{Opcode::kOutfeed, Opcode::kSendDone}.Contains(opcode);
   std::vector<AttrValue> attrs = {builder.String(Attr::kCustomCallTarget, ends_in_token ? kNopReturnToken : kNop)};
   if (ends_in_token) attrs.push_back(Builder::Bool(Attr::kCustomCallHasSideEffect, true));
   if (i.has(Attr::kBackendConfig)) attrs.push_back(Builder::SameAs(i, Attr::kBackendConfig));

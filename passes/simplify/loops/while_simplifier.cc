@@ -12,6 +12,7 @@
 #include "passes/analysis/loop.h"
 #include "passes/analysis/trip_count.h"
 #include "passes/annotations/annotations.h"
+#include "passes/core/pass_row.h"
 #include "passes/rewrite/change_loop.h"
 #include "passes/rewrite/clone.h"
 #include "passes/rewrite/pattern_rewriter.h"
@@ -352,6 +353,116 @@ absl::StatusOr<bool> WhileLoopUnroller::Run(Module& module) {
   }
   if (changed) EraseUnreachable(module);
   return changed;
+}
+
+HLOKIT_PASS(WhileLoopConstantSinking) {
+  return {.name = "while-loop-constant-sinking",
+          .category = "simplify",
+          .summary = "sink loop-carried constants into loop bodies",
+          .doc =
+              "A loop-invariant state element with a constant initial value is replaced by the constant in "
+              "body and condition. while-loop-simplifier then removes it from the state.",
+          .example = R"(cond {
+  cs = (s32[], f32[4], f32[4]) parameter(0)
+  ci = s32[] get-tuple-element(cs), index=0
+  lim = s32[] constant(10)
+  ROOT lt = pred[] compare(ci, lim), direction=LT
+}
+body {
+  s = (s32[], f32[4], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  a = f32[4] get-tuple-element(s), index=1
+  b = f32[4] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  sum = f32[4] add(a, b), metadata={op_name="main/while/add"}
+  ROOT out = (s32[], f32[4], f32[4]) tuple(next, sum, b)
+}
+ENTRY e {
+  p = f32[4] parameter(0)
+  q = f32[4] parameter(1)
+  k = f32[4] constant({1, 2, 3, 4}), metadata={op_name="main/k"}
+  zero = s32[] constant(0)
+  init = (s32[], f32[4], f32[4]) tuple(zero, p, k)
+  w = (s32[], f32[4], f32[4]) while(init), condition=cond, body=body, metadata={op_name="main/while"}
+  ROOT r = f32[4] get-tuple-element(w), index=1
+})",
+          .create = MakePass<WhileLoopConstantSinking>};
+}
+
+HLOKIT_PASS(WhileLoopSimplifier) {
+  return {.name = "while-loop-simplifier",
+          .category = "simplify",
+          .summary = "simplify loops and their state",
+          .doc =
+              "Loops that are known never to run are removed, loops that run once become their body. State "
+              "elements that neither results nor condition nor side effects need are removed; loop-invariant "
+              "results are replaced by the initial values; equal loop-invariant elements are merged. Loops "
+              "whose computations have other callers do not change: flatten-call-graph helps. Loops that run "
+              "once get copies of a body with other callers, within a limit.",
+          .example = R"(cond {
+  cs = (s32[], f32[4], f32[4]) parameter(0)
+  ci = s32[] get-tuple-element(cs), index=0
+  lim = s32[] constant(10)
+  ROOT lt = pred[] compare(ci, lim), direction=LT
+}
+body {
+  s = (s32[], f32[4], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  a = f32[4] get-tuple-element(s), index=1
+  b = f32[4] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  twice = f32[4] add(a, a)
+  other = f32[4] multiply(b, a)
+  ROOT out = (s32[], f32[4], f32[4]) tuple(next, twice, other)
+}
+ENTRY e {
+  p = f32[4] parameter(0)
+  q = f32[4] parameter(1)
+  zero = s32[] constant(0)
+  init = (s32[], f32[4], f32[4]) tuple(zero, p, q)
+  w = (s32[], f32[4], f32[4]) while(init), condition=cond, body=body, metadata={op_name="main/while"}
+  ROOT r = f32[4] get-tuple-element(w), index=1
+})",
+          .options = {{"max-added", OptionInfo::Type::kInt, "1000",
+                       "limit on the instructions that copies of one body with several callers add"}},
+          .create = MakePass<WhileLoopSimplifier>};
+}
+
+HLOKIT_PASS(WhileLoopUnroller) {
+  return {
+      .name = "while-loop-unroller",
+      .category = "simplify",
+      .summary = "unroll loops of few iterations",
+      .doc = "For loops with a known trip count whose bodies contain no channels or asynchronous operations.",
+      .example = R"(cond {
+  cs = (s32[], f32[4], f32[4]) parameter(0)
+  ci = s32[] get-tuple-element(cs), index=0
+  lim = s32[] constant(2)
+  ROOT lt = pred[] compare(ci, lim), direction=LT
+}
+body {
+  s = (s32[], f32[4], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  a = f32[4] get-tuple-element(s), index=1
+  b = f32[4] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  sum = f32[4] add(a, b), metadata={op_name="main/while/add"}
+  ROOT out = (s32[], f32[4], f32[4]) tuple(next, sum, b)
+}
+ENTRY e {
+  p = f32[4] parameter(0)
+  q = f32[4] parameter(1)
+  zero = s32[] constant(0)
+  init = (s32[], f32[4], f32[4]) tuple(zero, p, q)
+  w = (s32[], f32[4], f32[4]) while(init), condition=cond, body=body, metadata={op_name="main/while"}
+  ROOT r = f32[4] get-tuple-element(w), index=1
+})",
+      .options = {{"max-trips", OptionInfo::Type::kInt, "8", "loops with a larger trip count are not unrolled"},
+                  {"max-instructions", OptionInfo::Type::kInt, "800", "loops that would become larger than this stay"}},
+      .create = MakePass<WhileLoopUnroller>};
 }
 
 }  // namespace hlokit

@@ -224,18 +224,14 @@ TEST(VerifyProgram, EveryRuleIsOneOfAnOperation) {
 #define RULE(name, function, description) name,
 #include "parser/stablehlo/verify/rules.def"
   };
-  struct Constraints {
-    std::string_view name, rules;
-  };
-  constexpr Constraints kConstraints[] = {
-#define CONSTRAINTS(name, rules) {name, rules},
+  constexpr std::string_view kConstraints[] = {
+#define CONSTRAINTS(kind, rules) rules,
 #include "parser/stablehlo/verify/constraints.def"
   };
   for (std::string_view rule : kRules) {
     bool used = false;
-    for (const Constraints& row : kConstraints) {
-      EXPECT_NE(mlir::FindDefinition(row.name), nullptr) << row.name;
-      used = used || (" " + std::string(row.rules) + " ").find(" " + std::string(rule) + " ") != std::string::npos;
+    for (std::string_view rules : kConstraints) {
+      used = used || (" " + std::string(rules) + " ").find(" " + std::string(rule) + " ") != std::string::npos;
     }
     EXPECT_TRUE(used) << rule;
   }
