@@ -154,7 +154,7 @@ void EraseDead(Module& module, std::vector<InstructionId> open) {
     const Instruction i = module.instruction(open.back());
     open.pop_back();
     if (!i.record().parent.valid() || i.has_users() || i.is_root() || i.opcode() == Opcode::kParameter ||
-        HasSideEffectNoRecurse(i) || i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) {
+        HasSideEffectNoRecurse(i) || i.has_control_edges()) {
       continue;
     }
     for (const Instruction operand : i.operands()) open.push_back(operand.id());

@@ -87,7 +87,7 @@ void EraseUnused(Module& module, InstructionId id) {
     const Instruction i = module.instruction(dead.back());
     dead.pop_back();
     if (!i.record().parent.valid() || i.has_users() || i.opcode() == Opcode::kParameter || i.is_root() ||
-        i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) {
+        i.has_control_edges()) {
       continue;
     }
     for (Instruction operand : i.operands()) dead.push_back(operand.id());

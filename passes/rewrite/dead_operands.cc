@@ -15,7 +15,7 @@ void EraseDead(Module& module, InstructionId first, InstructionId to) {
     const Instruction i = module.instruction(dead.back());
     dead.pop_back();
     if (!i.record().parent.valid() || i.has_users() || i.is_root() || i.opcode() == Opcode::kParameter ||
-        HasControlEdges(i) || (i.id() != first && HasSideEffectNoRecurse(i)) ||
+        i.has_control_edges() || (i.id() != first && HasSideEffectNoRecurse(i)) ||
         (i.id() != first && MightHaveCalledComputations(i.opcode()))) {
       continue;
     }

@@ -10,7 +10,7 @@ namespace {
 
 // Returns true for an instruction that any user can have for itself.
 bool IsSplittable(Instruction i) {
-  if (i.has(Attr::kSharding) || i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) return false;
+  if (i.has(Attr::kSharding) || i.has_control_edges()) return false;
   const Opcode opcode = i.opcode();
   if (opcode == Opcode::kConstant || opcode == Opcode::kIota) return true;
   if (opcode == Opcode::kBroadcast) {

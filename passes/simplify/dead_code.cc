@@ -36,8 +36,7 @@ int64_t EraseUnused(Module& module, Computation computation, const ConservativeS
   for (InstructionId id = computation.record().last, previous; id.valid(); id = previous) {
     previous = module.record(id).previous;
     const Instruction i = module.instruction(id);
-    if (i.has_users() || i.is_root() || i.opcode() == Opcode::kParameter || i.has(Attr::kControlPredecessors) ||
-        !i.control_successors().empty() || effects.Of(i)) {
+    if (i.has_users() || i.is_root() || i.opcode() == Opcode::kParameter || i.has_control_edges() || effects.Of(i)) {
       continue;
     }
     module.Erase(id);

@@ -26,8 +26,7 @@ bool MayMove(Instruction i, const SideEffects& effects) {
   return i.opcode() != Opcode::kParameter && !effects.Of(i) && !HasTrait(i.opcode(), kCollective) &&
          !HasTrait(i.opcode(), kControlFlow) && !HasTrait(i.opcode(), kAsyncChain) &&
          i.opcode() != Opcode::kCustomCall && i.opcode() != Opcode::kOptimizationBarrier &&
-         i.opcode() != Opcode::kCopy && !i.is_root() && !i.has(Attr::kControlPredecessors) &&
-         i.control_successors().empty() && !i.has(Attr::kSharding);
+         i.opcode() != Opcode::kCopy && !i.is_root() && !i.has_control_edges() && !i.has(Attr::kSharding);
 }
 
 // Returns true if the result is no larger than the operands, so that carrying it takes no more memory.
