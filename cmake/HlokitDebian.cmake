@@ -59,7 +59,7 @@ hosts with Open MPI.")
 
   set(CPACK_DEBIAN_DEV_PACKAGE_NAME libhlokit-dev)
   set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
-  set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libabsl-dev, libprotobuf-dev, libgrpc++-dev, libxxhash-dev")
+  set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libabsl-dev, libprotobuf-dev, libgrpc++-dev, libpugixml-dev, libxxhash-dev, zlib1g-dev")
   set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "hlokit-doc")
   set(CPACK_DEBIAN_DEV_DESCRIPTION
     "library for programs in XLA's HLO text - development files

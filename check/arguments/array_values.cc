@@ -179,7 +179,7 @@ absl::StatusOr<std::vector<size_t>> ArraysOfLeaves(const ArrayFile& file, absl::
       std::count_if(shapes.begin(), shapes.end(), [](const Shape& shape) { return shape.IsArray(); }));
   const size_t all = each * static_cast<size_t>(devices), count = file.names().size();
   if (count != each && count != all) {
-    return absl::InvalidArgumentError(StrCat("the file has ", count, count == 1 ? " array" : " arrays",
+    return absl::InvalidArgumentError(StrCat("the file has ", Counted(count, "array"),
                                              ", none with the name of a leaf, such as `", names[*missing][0],
                                              "`; the program has ", each, " ", noun, "s"));
   }

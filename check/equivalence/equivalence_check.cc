@@ -365,10 +365,9 @@ absl::Status EquivalenceCheck::RunAfterPass(const PassRun& run, const Module& mo
 }
 
 std::string EquivalenceCheck::Summary() const {
-  const auto count = [](int64_t n, std::string_view noun) { return StrCat(n, " ", noun, n == 1 ? "" : "s"); };
   if (!evaluated_) return "nothing was run, since there are no passes";
   if (compared_ == 0)
-    return StrCat("no result compared: 0 of ", passes_, passes_ == 1 ? " pass" : " passes", " changed the module");
+    return StrCat("no result compared: 0 of ", Counted(passes_, "pass", "passes"), " changed the module");
   int64_t elements = 0, results = 0;
   for (size_t k = 0; k < results_[0].size(); ++k) {
     const Literal& result = results_[0][k];
@@ -378,13 +377,12 @@ std::string EquivalenceCheck::Summary() const {
   }
   const std::string uncompared = Uncompared();
   if (results == 0) {
-    return StrCat("no result compared after ", compared_, compared_ == 1 ? " pass" : " passes",
-                  " that changed the module (of ", passes_,
-                  "): ", uncompared.empty() ? "the module returns none" : uncompared);
+    return StrCat("no result compared after ", Counted(compared_, "pass", "passes"), " that changed the module (of ",
+                  passes_, "): ", uncompared.empty() ? "the module returns none" : uncompared);
   }
-  std::string text = StrCat("same results after each of ", compared_, compared_ == 1 ? " pass" : " passes",
-                            " that changed the module (of ", passes_, "): ", count(results, "result"), " of ",
-                            count(elements, "element"), ", on ", count(options_.inputs, "set"), " of arguments");
+  std::string text = StrCat("same results after each of ", Counted(compared_, "pass", "passes"),
+                            " that changed the module (of ", passes_, "): ", Counted(results, "result"), " of ",
+                            Counted(elements, "element"), ", on ", Counted(options_.inputs, "set"), " of arguments");
   StrAppend(&text, " (", NameOfSet(0),
             options_.inputs > 1 ? StrCat(" to ", options_.seed + static_cast<uint64_t>(options_.inputs) - 1) : "",
             options_.special_values ? ", and special values" : "", ")");

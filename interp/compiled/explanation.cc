@@ -77,14 +77,11 @@ std::string Explain(const Module& module, const CompiledKernels& kernels, const 
   const std::vector<KernelChoice> choices = ChoiceOfEach(kernels);
   int counts[5] = {};
   for (const KernelChoice& choice : choices) ++counts[static_cast<size_t>(choice.kind)];
-  const auto counted = [](int64_t count, std::string_view noun) {
-    return StrCat(count, " ", noun, count == 1 ? "" : "s");
-  };
-  std::string text = StrCat("engine: ", counted(counts[0], "instruction"), " in loops, ", counted(counts[1], "product"),
-                            ", ", counted(counts[2], "convolution"), ", ", counted(counts[3], "window"), ", ",
+  std::string text = StrCat("engine: ", Counted(counts[0], "instruction"), " in loops, ", Counted(counts[1], "product"),
+                            ", ", Counted(counts[2], "convolution"), ", ", Counted(counts[3], "window"), ", ",
                             counts[4], " with kernels of the exact engine\n");
   const CodeStatistics& code = kernels.statistics();
-  StrAppend(&text, "code: ", counted(static_cast<int64_t>(kernels.loops().size()), "loop"),
+  StrAppend(&text, "code: ", Counted(kernels.loops().size(), "loop"),
             absl::StrFormat(": %d compiled in %.3f s, %d loaded from disk, %d already in memory\n", code.compiled,
                             code.seconds, code.loaded, code.found));
   const double live = static_cast<double>(std::max<int64_t>(memory.live_bytes, 1));

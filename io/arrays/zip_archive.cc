@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/arrays/zip_archive.h"
 
-#include <google/protobuf/io/gzip_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <zlib.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <limits>
 #include <optional>
 
 #include "absl/container/flat_hash_set.h"
+#include "ir/core/printable_text.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp {
@@ -41,21 +39,11 @@ void Append(std::string* to, uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) to->push_back(static_cast<char>(value >> (8 * i)));
 }
 
-// Returns true if the bytes are well-formed UTF-8 (RFC 3629).
 bool IsUtf8(std::string_view text) {
   while (!text.empty()) {
-    const auto first = static_cast<uint8_t>(text[0]);
-    const size_t size = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 0;
-    if (size == 0 || size > text.size()) return false;
-    uint32_t code = size == 1 ? first : first & (0x7fu >> size);
-    for (size_t i = 1; i < size; ++i) {
-      const auto next = static_cast<uint8_t>(text[i]);
-      if (next >> 6 != 2) return false;
-      code = code << 6 | (next & 0x3fu);
-    }
-    constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (code < kLeast[size] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return false;
-    text.remove_prefix(size);
+    const size_t bytes = Utf8Length(text);
+    if (bytes == 0) return false;
+    text.remove_prefix(bytes);
   }
   return true;
 }
@@ -66,52 +54,42 @@ uint16_t FlagsOf(std::string_view name) {
   return ascii ? 0 : kNameIsUtf8;
 }
 
-// CRC-32 of IEEE 802.3, as of the bytes that gave `crc` followed by these.
+// The CRC-32 of the bytes that gave `crc` followed by these.
 uint32_t Crc32(uint32_t crc, std::string_view bytes) {
-  static const std::array<uint32_t, 256> kTable = [] {
-    std::array<uint32_t, 256> table{};
-    for (uint32_t i = 0; i < 256; ++i) {
-      uint32_t value = i;
-      for (int bit = 0; bit < 8; ++bit) value = value & 1 ? 0xedb88320u ^ (value >> 1) : value >> 1;
-      table[i] = value;
-    }
-    return table;
-  }();
-  crc = ~crc;
-  for (char c : bytes) crc = kTable[(crc ^ static_cast<uint8_t>(c)) & 0xff] ^ (crc >> 8);
-  return ~crc;
+  return static_cast<uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
-// Deflated bytes of a source as a stream in gzip's format.
-class GzipOfDeflated : public google::protobuf::io::CopyingInputStream {
- public:
-  GzipOfDeflated(const ByteSource& source, uint64_t begin, const ZipMember& member)
-      : source_(source), at_(begin), end_(begin + member.stored_bytes) {
-    pending_.assign("\x1f\x8b\x08\0\0\0\0\0\0\xff", 10);
-    Append(&trailer_, member.crc, 4);
-    Append(&trailer_, member.bytes & k32, 4);
-  }
-
-  int Read(void* buffer, int size) override {
-    if (pending_.empty() && at_ == end_) pending_ = std::exchange(trailer_, "");
-    if (!pending_.empty()) {
-      const size_t count = std::min(pending_.size(), static_cast<size_t>(size));
-      std::copy_n(pending_.begin(), count, static_cast<char*>(buffer));
-      pending_.erase(0, count);
-      return static_cast<int>(count);
+// Inflates `deflated_bytes` of the source from `begin` on to exactly the size of `contents`. Returns false if they are
+// not that.
+absl::StatusOr<bool> Inflate(const ByteSource& source, uint64_t begin, uint64_t deflated_bytes, std::string* contents) {
+  constexpr uint64_t kChunk = 1 << 16;
+  z_stream stream = {};
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return absl::ResourceExhaustedError("no memory to inflate");
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> ends(&stream, &inflateEnd);
+  std::string chunk(std::min(deflated_bytes, kChunk), '\0'), end(1, '\0');
+  uint64_t done = 0;
+  for (int result = Z_OK; result != Z_STREAM_END;) {
+    if (stream.avail_in == 0) {
+      const uint64_t count = std::min<uint64_t>(deflated_bytes, chunk.size());
+      if (count == 0) return false;
+      if (absl::Status s = source.Read(begin, chunk.data(), count); !s.ok()) return s;
+      begin += count;
+      deflated_bytes -= count;
+      stream.next_in = reinterpret_cast<Bytef*>(chunk.data());
+      stream.avail_in = static_cast<uInt>(count);
     }
-    const auto count = static_cast<size_t>(std::min<uint64_t>(end_ - at_, static_cast<uint64_t>(size)));
-    if (count == 0) return 0;
-    if (!source_.Read(at_, buffer, count).ok()) return -1;
-    at_ += count;
-    return static_cast<int>(count);
+    // After the last byte a byte more, into which nothing must come.
+    const uint64_t room = std::min<uint64_t>(contents->size() - done, 1 << 30);
+    stream.next_out = reinterpret_cast<Bytef*>(room > 0 ? contents->data() + done : end.data());
+    stream.avail_out = room > 0 ? static_cast<uInt>(room) : 1;
+    const uInt offered = stream.avail_out;
+    result = inflate(&stream, Z_NO_FLUSH);
+    if (result != Z_OK && result != Z_STREAM_END) return false;
+    done += offered - stream.avail_out;
+    if (done > contents->size()) return false;
   }
-
- private:
-  const ByteSource& source_;
-  uint64_t at_, end_;
-  std::string pending_, trailer_;
-};
+  return done == contents->size() && stream.avail_in == 0 && deflated_bytes == 0;
+}
 
 struct DirectoryPlace {
   uint64_t begin = 0, bytes = 0, entries = 0;
@@ -232,17 +210,10 @@ absl::StatusOr<ZipContents> ZipArchive::Contents(size_t number, uint64_t max_inf
         member.name, " has ", member.bytes, " bytes when it is inflated; the limit is ", max_inflated_bytes, " bytes"));
   }
 
-  GzipOfDeflated deflated(*source_, begin, member);
-  google::protobuf::io::CopyingInputStreamAdaptor stream(&deflated);
-  google::protobuf::io::GzipInputStream gzip(&stream, google::protobuf::io::GzipInputStream::GZIP);
-  std::string contents;
-  const void* piece = nullptr;
-  int bytes = 0;
-  while (gzip.Next(&piece, &bytes)) {
-    if (member.bytes - contents.size() < static_cast<uint64_t>(bytes)) return damaged;
-    contents.append(static_cast<const char*>(piece), static_cast<size_t>(bytes));
-  }
-  if (contents.size() != member.bytes || Crc32(0, contents) != member.crc) return damaged;
+  std::string contents(member.bytes, '\0');
+  const absl::StatusOr<bool> inflated = Inflate(*source_, begin, member.stored_bytes, &contents);
+  if (!inflated.ok()) return inflated.status();
+  if (!*inflated || Crc32(0, contents) != member.crc) return damaged;
   return ZipContents{ByteSource::OfMemory(std::move(contents)), 0, member.bytes};
 }
 

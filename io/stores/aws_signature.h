@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signature Version 4 of AWS (docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html). Signed here
-// rather than by libcurl, whose older versions leave session tokens and queries out.
+// rather than by libcurl: 7.81 leaves session tokens out, and 7.88 (Debian 12) signs headers that it does not send, so
+// that each request without `Expect: 100-continue` is denied.
 #ifndef HLOKIT_IO_STORES_AWS_SIGNATURE_H_
 #define HLOKIT_IO_STORES_AWS_SIGNATURE_H_
 

@@ -7,7 +7,6 @@
 #include "io/stores/azure_signature.h"
 #include "io/stores/crypto.h"
 #include "io/stores/http_store.h"
-#include "io/stores/xml_elements.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit {
@@ -65,7 +64,7 @@ class AzureStore : public HttpStore {
     return query;
   }
 
-  KeyPage ParseKeys(std::string_view xml) const override { return {XmlTexts(xml, "Name"), XmlText(xml, "NextMarker")}; }
+  PageElements page_elements() const override { return {"Name", "NextMarker"}; }
 
   std::vector<std::string> Secrets() const override { return {Base64Of(settings_.key), settings_.sas_token}; }
 

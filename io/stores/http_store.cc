@@ -181,12 +181,14 @@ absl::StatusOr<std::vector<std::string>> HttpStore::List(std::string_view prefix
         Send({.method = "GET", .query = ListQuery(StrCat(root, prefix), from)}, prefix, kMaxAnswerBytes, deadline);
     if (!response.ok()) return response.status();
     if (absl::Status s = StatusOf(*response, prefix); !s.ok()) return s;
-    KeyPage page = ParseKeys(response->body);
-    for (std::string& key : page.keys) {
+    const absl::StatusOr<std::vector<std::string>> page = XmlTexts(response->body, page_elements().key);
+    if (!page.ok()) return Error(page.status().code(), prefix, std::string(page.status().message()));
+    for (const std::string& key : *page) {
       if (key.starts_with(root) && keys.size() < max_keys) keys.push_back(key.substr(root.size()));
     }
-    if (page.next == from) break;  // a server that does not advance
-    from = std::move(page.next);
+    std::string next = XmlText(response->body, page_elements().next);
+    if (next == from) break;  // a server that does not advance
+    from = std::move(next);
     if (from.empty() || keys.size() >= max_keys) break;
   }
   std::sort(keys.begin(), keys.end());

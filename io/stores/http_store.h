@@ -37,9 +37,10 @@ class HttpStore : public ByteStore {
     std::map<std::string, std::string> headers = {};  // names in lower case
     std::string_view body = {};
   };
-  struct KeyPage {
-    std::vector<std::string> keys;  // full ones
-    std::string next;               // empty: the last page
+  // Names of elements of a page of keys.
+  struct PageElements {
+    const char* key;   // full ones
+    const char* next;  // where the next page begins; empty or absent: this is the last
   };
 
   HttpStore(StoreUrl url, StoreOptions options, std::unique_ptr<HttpClient> client)
@@ -53,7 +54,7 @@ class HttpStore : public ByteStore {
   virtual std::map<std::string, std::string> UploadHeaders(std::string_view bytes) const = 0;
   // Returns the query for a page of keys that begin with `prefix`, from where the previous page ended.
   virtual std::map<std::string, std::string> ListQuery(const std::string& prefix, const std::string& from) const = 0;
-  virtual KeyPage ParseKeys(std::string_view xml) const = 0;
+  virtual PageElements page_elements() const = 0;
   // Strings that must not be in messages.
   virtual std::vector<std::string> Secrets() const = 0;
 

@@ -6,7 +6,6 @@
 #include "io/stores/aws_signature.h"
 #include "io/stores/crypto.h"
 #include "io/stores/http_store.h"
-#include "io/stores/xml_elements.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit {
@@ -63,9 +62,7 @@ class S3Store : public HttpStore {
     return query;
   }
 
-  KeyPage ParseKeys(std::string_view xml) const override {
-    return {XmlTexts(xml, "Key"), XmlText(xml, "NextContinuationToken")};
-  }
+  PageElements page_elements() const override { return {"Key", "NextContinuationToken"}; }
 
   std::vector<std::string> Secrets() const override { return {settings_.secret_key, settings_.session_token}; }
 

@@ -22,10 +22,6 @@ enum class DiagnosticKind : uint8_t {
 
 // Returns a stable name for scripts, such as "undefined-operand".
 std::string_view ToString(DiagnosticKind kind);
-inline constexpr size_t kDiagnosticKindCount = 0
-#define DIAGNOSTIC(name, text) +1
-#include "ir/core/diagnostics.def"
-    ;
 
 enum class Severity : uint8_t { kError, kWarning };
 

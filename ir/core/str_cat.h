@@ -35,6 +35,12 @@ std::string StrCat(const Pieces&... pieces) {
   return out;
 }
 
+// Returns "1 pass", "2 passes"; without `many`, of a plural with s.
+template <std::integral T>
+std::string Counted(T count, std::string_view one, std::string_view many = {}) {
+  return StrCat(count, " ", count == 1 || many.empty() ? one : many, count == 1 || !many.empty() ? "" : "s");
+}
+
 }  // namespace hlokit
 
 #endif  // HLOKIT_IR_CORE_STR_CAT_H_

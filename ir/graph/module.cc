@@ -48,6 +48,10 @@ std::vector<Instruction> Instruction::control_successors() const {
   return result;
 }
 
+bool Instruction::has_control_edges() const {
+  return has(Attr::kControlPredecessors) || module_->control_successors_.contains(id_.value);
+}
+
 std::optional<uint32_t> Instruction::payload(Attr attr) const {
   const AttrValue* value = AttrReader(*this).Find(attr);
   return value == nullptr ? std::nullopt : std::optional<uint32_t>(value->payload);

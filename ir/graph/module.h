@@ -118,6 +118,8 @@ class Instruction {
   // Return instructions that must run before (after) this one without data flow between them.
   std::vector<Instruction> control_predecessors() const;
   std::vector<Instruction> control_successors() const;
+  // True if it has the attribute control-predecessors, or is named in another one's.
+  bool has_control_edges() const;
 
   // Returns the attributes, in print order.
   inline absl::Span<const AttrValue> attrs() const;

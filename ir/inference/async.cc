@@ -15,8 +15,8 @@ namespace {
 absl::Status ExpectTupleOperand(const InferenceContext& in, int64_t operand, int64_t min_elements) {
   const Shape shape = in.operand(operand);
   if (shape.IsTuple() && shape.tuple_size() >= min_elements) return absl::OkStatus();
-  return Error("expected operand ", operand, " to be a tuple of at least ", min_elements,
-               min_elements == 1 ? " element" : " elements", ", found ", Text(shape));
+  return Error("expected operand ", operand, " to be a tuple of at least ", Counted(min_elements, "element"),
+               ", found ", Text(shape));
 }
 
 // Returns the first element of the declared tuple, which nothing else determines.

@@ -269,7 +269,7 @@ absl::Status ExpectTokenOperand(const InferenceContext& in, int64_t operand) {
 
 absl::Status ExpectOperandCount(const InferenceContext& in, int64_t count) {
   if (in.operand_count() == count) return absl::OkStatus();
-  return Error("expected ", count, count == 1 ? " operand" : " operands", ", found ", in.operand_count());
+  return Error("expected ", Counted(count, "operand"), ", found ", in.operand_count());
 }
 
 absl::Status ExpectAnyOperand(const InferenceContext& in) {
@@ -326,7 +326,7 @@ absl::Status CheckReducer(const Signature& reducer, absl::Span<const Shape> inpu
                           bool init_elements) {
   const auto n = static_cast<int64_t>(inputs.size());
   if (reducer.parameter_count() != 2 * n) {
-    return Error("expected ", 2 * n, " parameters of the reducer for ", n, n == 1 ? " array" : " arrays", ", found ",
+    return Error("expected ", 2 * n, " parameters of the reducer for ", Counted(n, "array"), ", found ",
                  reducer.parameter_count());
   }
   const Shape result = reducer.result();

@@ -139,8 +139,7 @@ absl::Status InferGetTupleElement(const InferenceContext& in, InferredShape* out
   if (!tuple.IsTuple()) return Error("expected operand 0 to be a tuple, found ", Text(tuple));
   const int64_t index = in.attrs.int_attr(Attr::kIndex, -1);
   if (index < 0 || index >= tuple.tuple_size()) {
-    return Error("`index` ", index, " is out of range: operand 0 has ", tuple.tuple_size(),
-                 tuple.tuple_size() == 1 ? " element" : " elements");
+    return Error("`index` ", index, " is out of range: operand 0 has ", Counted(tuple.tuple_size(), "element"));
   }
   out->Set(tuple.element(index));
   return absl::OkStatus();

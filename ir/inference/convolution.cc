@@ -68,12 +68,12 @@ absl::Status CheckGroups(const Convolution& c) {
   for (int64_t groups : {c.batch_groups, c.feature_groups}) {
     if (Divides(groups, output_features)) continue;
     return Error("the kernel (", Text(c.rhs), ") has ", output_features,
-                 " output features, which is not divisible by the ", groups, groups == 1 ? " group" : " groups");
+                 " output features, which is not divisible by the ", Counted(groups, "group"));
   }
   const int64_t batch = c.lhs.dim(c.dims.input_batch);
   if (!Divides(c.batch_groups, batch)) {
     return Error("the input (", Text(c.lhs), ") has a batch of ", batch, ", which is not divisible by the ",
-                 c.batch_groups, c.batch_groups == 1 ? " group" : " groups");
+                 Counted(c.batch_groups, "group"));
   }
   return absl::OkStatus();
 }
@@ -94,8 +94,8 @@ absl::Status CheckInputFeatures(const Convolution& c) {
   if (Divides(c.feature_groups, features) && SizesFit(Quotient(features, c.feature_groups), of_kernel)) {
     return absl::OkStatus();
   }
-  return Error("the input (", Text(c.lhs), ") has ", DimensionSizeToString(features), " features in ", c.feature_groups,
-               c.feature_groups == 1 ? " group" : " groups", ", but the kernel (", Text(c.rhs), ") has ",
+  return Error("the input (", Text(c.lhs), ") has ", DimensionSizeToString(features), " features in ",
+               Counted(c.feature_groups, "group"), ", but the kernel (", Text(c.rhs), ") has ",
                DimensionSizeToString(of_kernel), " input features");
 }
 

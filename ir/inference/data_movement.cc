@@ -48,8 +48,8 @@ absl::Status CheckStartIndices(const InferenceContext& in, int64_t first, int64_
     return absl::OkStatus();
   }
   if (count != rank) {
-    return Error("expected ", rank, rank == 1 ? " start index" : " start indices",
-                 ", one for each dimension of operand 0 (", Text(in.operand(0)), "), found ", count);
+    return Error("expected ", Counted(rank, "start index", "start indices"), ", one for each dimension of operand 0 (",
+                 Text(in.operand(0)), "), found ", count);
   }
   for (int64_t i = first; i < in.operand_count(); ++i) {
     const Shape index = in.operand(i);

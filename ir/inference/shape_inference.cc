@@ -39,11 +39,9 @@ absl::Status CheckOperands(const InferenceRequest& request) {
   const auto count = static_cast<int64_t>(request.operands.size());
   if (count < info.min_operands || (info.max_operands != kVariadic && count > info.max_operands)) {
     if (info.min_operands == info.max_operands) {
-      return inference::Error("expected ", info.min_operands, info.min_operands == 1 ? " operand" : " operands",
-                              ", found ", count);
+      return inference::Error("expected ", Counted(info.min_operands, "operand"), ", found ", count);
     }
-    return inference::Error("expected at least ", info.min_operands, info.min_operands == 1 ? " operand" : " operands",
-                            ", found ", count);
+    return inference::Error("expected at least ", Counted(info.min_operands, "operand"), ", found ", count);
   }
   for (int64_t i = 0; i < count; ++i) {
     if (!request.operands[i].valid()) return inference::Error("unknown shape of operand ", i);

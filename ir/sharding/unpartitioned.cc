@@ -56,9 +56,7 @@ bool IsPartitionerMark(std::string_view target) {
 
 // Returns the devices of the largest mesh in the header, `{mesh = #sdy.mesh<["x"=4, "y"=2]>}`; 0 without one.
 int64_t DevicesOfShardyMeshes(const Module& module) {
-  const StringId text = FindFrontendAttribute(module.context(), module.header().frontend_attributes, "xla.sdy.meshes");
-  if (!text.valid()) return 0;
-  const std::string_view meshes = module.context().str(text);
+  const std::string_view meshes = SdyMeshesOf(module);
   int64_t largest = 0;
   for (size_t at = meshes.find(kSdyMesh); at != meshes.npos; at = meshes.find(kSdyMesh, at + 1)) {
     SdyCursor in(meshes.substr(at + kSdyMesh.size()));

@@ -73,6 +73,11 @@ StringId FindFrontendAttribute(Instruction instruction, std::string_view key) {
                                AttrReader(instruction).list_id(Attr::kFrontendAttributes), key);
 }
 
+std::string_view SdyMeshesOf(const Module& module) {
+  const StringId text = FindFrontendAttribute(module.context(), module.header().frontend_attributes, "xla.sdy.meshes");
+  return text.valid() ? module.context().str(text) : "";
+}
+
 ListId WithFrontendAttribute(Context* context, ListId id, std::string_view key, std::string_view value) {
   std::vector<FrontendAttribute> entries = DecodeFrontendAttributes(*context, id);
   entries.emplace_back(context->strings.Intern(key), context->strings.Intern(value));

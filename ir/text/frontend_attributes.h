@@ -26,6 +26,8 @@ std::vector<FrontendAttribute> DecodeFrontendAttributes(const Context& context, 
 // Returns the value of `key`, or an invalid id. `id` may be invalid.
 StringId FindFrontendAttribute(const Context& context, ListId id, std::string_view key);
 StringId FindFrontendAttribute(Instruction instruction, std::string_view key);
+// Returns the meshes of Shardy in the header, as in `{mesh = #sdy.mesh<["x"=2]>}`, or "".
+std::string_view SdyMeshesOf(const Module& module);
 // Return the attributes with the entry added, replaced or removed.
 ListId WithFrontendAttribute(Context* context, ListId id, std::string_view key, std::string_view value);
 ListId WithoutFrontendAttribute(Context* context, ListId id, std::string_view key);

@@ -40,7 +40,6 @@ struct PrintOptions {
   bool print_program_shape = true;  // (params) -> result in a computation's header
   bool print_infeed_outfeed_config = true;
   bool print_extra_attributes = true;
-  bool print_names = true;
   bool print_ids = true;  // false: "add.5" is printed "add"
   bool print_parameter_number = true;
   bool print_header = true;

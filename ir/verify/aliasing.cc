@@ -38,7 +38,7 @@ std::optional<AliasedShapes> Resolve(VerifierContext& v, Instruction i, const Op
                                      Shape operand) {
   if (!operand.valid()) {
     v.Report(i, kAliasingKind,
-             StrCat("aliases operand ", alias.operand, ", but has ", Count(i.operand_count(), "operand")));
+             StrCat("aliases operand ", alias.operand, ", but has ", Counted(i.operand_count(), "operand")));
     return std::nullopt;
   }
   const std::optional<Shape> from = SubshapeAt(operand, alias.operand_index);
@@ -91,8 +91,8 @@ void CheckLayoutConstraints(VerifierContext& v, Instruction i) {
   }
   if (static_cast<int64_t>(constraints.size()) != i.operand_count()) {
     v.Report(i, DiagnosticKind::kLayout,
-             StrCat("has ", Count(i.operand_count(), "operand"), " and ",
-                    Count(static_cast<int64_t>(constraints.size()), "layout constraint")));
+             StrCat("has ", Counted(i.operand_count(), "operand"), " and ",
+                    Counted(constraints.size(), "layout constraint")));
     return;
   }
   for (int64_t n = 0; n < i.operand_count(); ++n) {

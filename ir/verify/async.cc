@@ -258,7 +258,7 @@ class ChainCheck {
     if (state.element(0).tuple_size() >= wrapped.parameter_count()) return;
     v_.Report(i, kAsyncKind,
               StrCat("ends an async chain that has bound ", state.element(0).tuple_size(), " of the ",
-                     Count(wrapped.parameter_count(), "parameter"), " of `", wrapped.name(), "`"));
+                     Counted(wrapped.parameter_count(), "parameter"), " of `", wrapped.name(), "`"));
   }
 
   // Checks that a state goes to an async-update or async-done, or around a loop.

@@ -110,7 +110,7 @@ void CheckReducerParameters(VerifierContext& v, Instruction i) {
   const Computation reducer = i.computation_attr(Attr::kToApply);
   if (reducer.parameter_count() % 2 != 0 || reducer.parameter_count() == 0) {
     v.Report(i, kCallSignatureKind,
-             StrCat("reducer `", reducer.name(), "` has ", Count(reducer.parameter_count(), "parameter"),
+             StrCat("reducer `", reducer.name(), "` has ", Counted(reducer.parameter_count(), "parameter"),
                     "; expected an even number of at least 2"));
   }
 }

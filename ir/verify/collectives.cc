@@ -93,8 +93,8 @@ void CheckShards(VerifierContext& v, Instruction i, Shape whole, Shape part) {
   const Subgroup group = SubgroupOf(v, i);
   if (group.size == 1 || (group.per_partition ? shards % group.size == 0 : shards == group.size)) return;
   v.Report(i, kCollectiveKind,
-           StrCat("sizes ", whole.dim(d), " and ", part.dim(d), " of dimension ", d, " imply ", Count(shards, "shard"),
-                  "; a group has ", Count(group.size, "device")));
+           StrCat("sizes ", whole.dim(d), " and ", part.dim(d), " of dimension ", d, " imply ",
+                  Counted(shards, "shard"), "; a group has ", Counted(group.size, "device")));
 }
 
 // Checks the offsets of an in-place update from one buffer to another. Offsets are a tuple of scalars, or a tuple of
@@ -226,7 +226,7 @@ void CheckAllToAll(VerifierContext& v, Instruction i) {
     const bool unknown = group == 1 && i.list_attr(Attr::kReplicaGroups).empty();
     if (unknown || i.operand_count() == group) return;
     v.Report(i, kCollectiveKind,
-             StrCat("has ", Count(i.operand_count(), "operand"), "; expected one for each of the ", group,
+             StrCat("has ", Counted(i.operand_count(), "operand"), "; expected one for each of the ", group,
                     " devices of a group"));
     return;
   }

@@ -7,6 +7,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/graph/name_range.h"
 #include "ir/inference/shape_inference.h"
+#include "ir/text/frontend_attributes.h"
 
 namespace hlokit::verify_internal {
 
@@ -65,14 +66,8 @@ bool SameShapes(const VerifierContext& v, Shape a, Shape b) {
 }
 
 std::optional<std::string_view> FrontendAttribute(Instruction i, std::string_view key) {
-  const absl::Span<const int64_t> entries = i.list_attr(Attr::kFrontendAttributes);
-  const Context& context = i.module().context();
-  for (size_t e = 0; e + 1 < entries.size(); e += 2) {
-    if (context.str(StringId(static_cast<uint32_t>(entries[e]))) == key) {
-      return context.str(StringId(static_cast<uint32_t>(entries[e + 1])));
-    }
-  }
-  return std::nullopt;
+  const StringId text = FindFrontendAttribute(i, key);
+  return text.valid() ? std::optional(i.module().context().str(text)) : std::nullopt;
 }
 
 std::string ShapeText(Shape shape, bool with_layout) {
@@ -99,8 +94,6 @@ std::string ShapeText(Shape shape, bool with_layout) {
   }
   return out;
 }
-
-std::string Count(int64_t n, std::string_view noun) { return StrCat(n, " ", noun, n == 1 ? "" : "s"); }
 
 std::string IndexText(absl::Span<const int64_t> index) {
   std::string out = "{";

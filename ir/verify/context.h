@@ -169,8 +169,6 @@ std::string ShapeText(Shape shape, bool with_layout = false);
 std::string LayoutFault(const LayoutRecord& layout);
 // Returns true if both arrays have the same layout except for the memory space, or one has none.
 bool SameLayoutIgnoringMemorySpace(Shape a, Shape b);
-// Returns "1 operand", "2 operands".
-std::string Count(int64_t n, std::string_view noun);
 // Returns "{1,0}".
 std::string IndexText(absl::Span<const int64_t> index);
 

@@ -47,7 +47,7 @@ Instruction OnlyUser(VerifierContext& v, Instruction i, const Pair& pair) {
   }
   if (count != 1) {
     v.Report(i, kPairKind,
-             StrCat("has ", Count(count, "user"), "; ", ToString(pair.start), " must have exactly one, a ",
+             StrCat("has ", Counted(count, "user"), "; ", ToString(pair.start), " must have exactly one, a ",
                     ToString(pair.done)));
     return Instruction();
   }

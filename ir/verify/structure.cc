@@ -116,7 +116,7 @@ class StructureCheck {
       safe_ = false;
       v_.Report(
           c, DiagnosticKind::kBadParameter,
-          StrCat("has ", Count(instructions, "parameter"), ", but ", slots.size(), " distinct parameter numbers"));
+          StrCat("has ", Counted(instructions, "parameter"), ", but ", slots.size(), " distinct parameter numbers"));
     }
   }
 
@@ -132,7 +132,7 @@ class StructureCheck {
       const bool few = count < info.min_operands;
       const std::string_view bound = info.min_operands == info.max_operands ? "" : few ? "at least " : "at most ";
       v_.Report(i, DiagnosticKind::kOperandCount,
-                StrCat("has ", Count(count, "operand"), "; expected ", bound,
+                StrCat("has ", Counted(count, "operand"), "; expected ", bound,
                        static_cast<int64_t>(few ? info.min_operands : info.max_operands), " for ", i.opcode_text()));
     }
     for (Instruction operand : i.operands()) CheckEdge(i, c, operand.id().value, "operand");

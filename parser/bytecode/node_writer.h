@@ -60,7 +60,6 @@ class NodeWriter {
   void EncodeVhlo(NodeId id, ByteWriter* out);
   void EncodeBuiltin(NodeId id, ByteWriter* out);
   void EncodeFields(NodeId id, ByteWriter* out);
-  void EncodeQuantized(NodeId id, ByteWriter* out);
   void EncodeElements(NodeId id, ByteWriter* out);
   uint64_t Add(Table* table, Dialect dialect, std::string bytes);
   uint64_t IndexOf(Item item) const;

@@ -58,7 +58,6 @@ class ModuleParser {
     uint32_t shadowed_begin = 0;          // body: InstructionNames::shadowed at its start
     InstructionId root;                   // body: the instruction marked ROOT
     bool has_root = false;
-    uint64_t seen_common = 0;  // attributes so far, to report duplicates
   };
 
   enum class FrameStatus : uint8_t { kDone, kPushed, kFailed };
@@ -74,7 +73,6 @@ class ModuleParser {
   // ---- module level (module_parser.cc) ----
   bool ParseModuleLevel();
   bool ParseTopComputation();
-  bool FinishTopComputation(ComputationId id);
   bool ParseSingleInstruction();
   bool SkipToNextComputation();
   // Reports wrong shapes of instructions that depend on no error.

@@ -57,8 +57,8 @@ bool InstructionRules::CheckOperandCount(const InstructionDraft& draft, Operands
   if (count >= info.min_operands && (info.max_operands == kVariadic || count <= info.max_operands)) return true;
   const bool exact = info.min_operands == info.max_operands;
   return Error(DiagnosticKind::kOperandCount, {draft.opcode_offset, draft.opcode_size},
-               StrCat("expected ", exact ? "" : "at least ", static_cast<int>(info.min_operands),
-                      info.min_operands == 1 ? " operand" : " operands", " for ", info.text, ", found ", count));
+               StrCat("expected ", exact ? "" : "at least ", Counted(static_cast<int>(info.min_operands), "operand"),
+                      " for ", info.text, ", found ", count));
 }
 
 bool InstructionRules::CompleteAttributes(const InstructionDraft& draft, Opcode opcode, AttrTail* attrs) {

@@ -88,7 +88,7 @@ class DuplicateFinder {
     AddOtherAttributes(other, first, &apart);
     const std::string control(ToString(Attr::kControlPredecessors));
     const bool has = std::find(apart.begin(), apart.end(), control) != apart.end();
-    if (!has && (other.has(Attr::kControlPredecessors) || !other.control_successors().empty()))
+    if (!has && (other.has_control_edges()))
       apart.push_back(control);
     return apart;
   }

@@ -29,7 +29,7 @@ std::string ValueKey(Instruction value) {
   std::vector<int64_t> elements;  // of the tuple `value`, innermost first
   for (int step = 0; step < kMaxForwards; ++step) {
     const Opcode opcode = value.opcode();
-    if (HasControlEdges(value)) break;
+    if (value.has_control_edges()) break;
     if (opcode == Opcode::kGetTupleElement) {
       elements.push_back(value.int_attr(Attr::kIndex));
       value = value.operand(0);
@@ -55,7 +55,7 @@ std::string ValueKey(Instruction value) {
 bool GatherBeforeBroadcast(PatternRewriter& rewriter, Instruction gather) {
   const Instruction broadcast = gather.operand(0);
   if (gather.operand_count() != 1 || broadcast.opcode() != Opcode::kBroadcast || !CollectiveKey(gather)) return false;
-  if (HasControlEdges(broadcast) || !gather.shape().IsArray()) return false;
+  if (broadcast.has_control_edges() || !gather.shape().IsArray()) return false;
   const Instruction x = broadcast.operand(0);
   const int64_t dimension = gather.list_attr(Attr::kDimensions)[0];
   const absl::Span<const int64_t> map = broadcast.list_attr(Attr::kDimensions);

@@ -115,7 +115,7 @@ absl::StatusOr<int64_t> MakeCollectivesAsync(Module& module, bool reduce_scatter
     for (Instruction i : c.instructions()) {
       if (i.opcode() == Opcode::kReduceScatter && !reduce_scatters) continue;
       if (PairOf(i.opcode()) == nullptr || i.operand_count() == 0 || i.has(Attr::kSharding)) continue;
-      if (i.has(Attr::kControlPredecessors) || !i.control_successors().empty() || i.has(Attr::kPermuteSliceSizes)) {
+      if (i.has_control_edges() || i.has(Attr::kPermuteSliceSizes)) {
         continue;
       }
       work.push_back(i.id());

@@ -13,7 +13,7 @@ std::optional<Opcode> ReducerOpcode(Computation reducer) {
 }
 
 std::optional<std::string> CollectiveKey(Instruction i) {
-  if (!HasTrait(i.opcode(), kCollective) || i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) {
+  if (!HasTrait(i.opcode(), kCollective) || i.has_control_edges()) {
     return std::nullopt;
   }
   if (i.bool_attr(Attr::kConstrainLayout) || i.has(Attr::kSharding) || i.operand_count() == 0) return std::nullopt;

@@ -40,15 +40,15 @@ int64_t WidthChange(Instruction convert) {
 }
 
 bool IsConversion(Instruction i, bool widens) {
-  return i.opcode() == Opcode::kConvert && !HasControlEdges(i) && (widens ? WidthChange(i) > 0 : WidthChange(i) < 0);
+  return i.opcode() == Opcode::kConvert && !i.has_control_edges() && (widens ? WidthChange(i) > 0 : WidthChange(i) < 0);
 }
 
-bool IsBroadcastScalar(Instruction i) { return IsBroadcastOfScalar(i) && !HasControlEdges(i); }
+bool IsBroadcastScalar(Instruction i) { return IsBroadcastOfScalar(i) && !i.has_control_edges(); }
 
 // Returns the operand index of the scale, or nullopt.
 std::optional<int64_t> ScaleOperand(Instruction scaling) {
   const bool product = scaling.opcode() == Opcode::kMultiply;
-  if ((!product && scaling.opcode() != Opcode::kDivide) || HasControlEdges(scaling)) return std::nullopt;
+  if ((!product && scaling.opcode() != Opcode::kDivide) || scaling.has_control_edges()) return std::nullopt;
   if (IsBroadcastScalar(scaling.operand(1))) return 1;
   if (product && IsBroadcastScalar(scaling.operand(0))) return 0;
   return std::nullopt;
@@ -69,7 +69,7 @@ bool IsMovement(Instruction i) {
   if (!kMovements.Contains(opcode)) {
     return false;
   }
-  if (HasControlEdges(i) || i.has(Attr::kSharding)) return false;
+  if (i.has_control_edges() || i.has(Attr::kSharding)) return false;
   const Shape from = i.operand(0).shape(), to = i.shape();
   if (!from.IsArray() || !to.IsArray() || from.element_type() != to.element_type()) return false;
   if (opcode != Opcode::kBitcast) return true;
@@ -114,7 +114,7 @@ std::optional<ScaledConversion> MatchAfter(Instruction collective) {
   const std::optional<int64_t> scale = ScaleOperand(user);
   if (!scale || user.operand(1 - *scale) != value || !IsOnlyUsedOnce(user)) return std::nullopt;
   const Instruction clamp = OnlyUser(user);
-  if (clamp.opcode() != Opcode::kClamp || clamp.operand(1) != user || HasControlEdges(clamp)) return std::nullopt;
+  if (clamp.opcode() != Opcode::kClamp || clamp.operand(1) != user || clamp.has_control_edges()) return std::nullopt;
   if (!IsClampBound(clamp.operand(0)) || !IsClampBound(clamp.operand(2)) || !IsOnlyUsedOnce(clamp)) return std::nullopt;
   if (!IsConversion(OnlyUser(clamp), /*widens=*/false)) return std::nullopt;
   match.convert = OnlyUser(clamp);

@@ -6,7 +6,7 @@ namespace hlokit {
 void EraseUnusedCollective(PatternRewriter& rewriter, Instruction user, Instruction collective) {
   Module& module = rewriter.module();
   for (Instruction i : {user, collective}) {
-    if (i.record().parent.valid() && !i.has_users() && !i.is_root() && !HasControlEdges(i)) module.Erase(i.id());
+    if (i.record().parent.valid() && !i.has_users() && !i.is_root() && !i.has_control_edges()) module.Erase(i.id());
   }
 }
 

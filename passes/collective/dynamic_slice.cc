@@ -65,7 +65,7 @@ bool CreateReduceScatter(PatternRewriter& rewriter, Instruction slice) {
   const bool reshaped = between.opcode() == Opcode::kReshape;
   const Instruction reduce = reshaped ? between.operand(0) : between;
   if (reduce.opcode() != Opcode::kAllReduce || reduce.operand_count() != 1 || !CollectiveKey(reduce)) return false;
-  if (HasControlEdges(slice) || HasControlEdges(between) || !HasOneUse(reduce) || reduce.is_root()) return false;
+  if (slice.has_control_edges() || between.has_control_edges() || !HasOneUse(reduce) || reduce.is_root()) return false;
   if (reshaped && (!HasOneUse(between) || between.is_root())) return false;
   const std::optional<OneDimension> cut = CutDimension(slice);
   if (!cut) return false;

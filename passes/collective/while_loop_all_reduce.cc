@@ -52,7 +52,7 @@ std::vector<Readers> ReadersOfElements(Computation computation, int64_t size) {
 std::optional<Accumulation> MatchAccumulation(const CanonicalLoop& loop, int64_t element, const Readers& in_condition,
                                               const Readers& in_body) {
   const Instruction sum = loop.body.root().operand(element);
-  if (sum.opcode() != Opcode::kAdd || !HasOneUse(sum) || HasControlEdges(sum)) return std::nullopt;
+  if (sum.opcode() != Opcode::kAdd || !HasOneUse(sum) || sum.has_control_edges()) return std::nullopt;
   if (in_condition.count != 0 || in_body.count != 1 || in_body.last != sum) return std::nullopt;
   for (int64_t k = 0; k < 2; ++k) {
     const Instruction reduced = sum.operand(k);
@@ -111,7 +111,7 @@ InstructionId StartAtZero(Module& module, const CanonicalLoop& loop, int64_t ele
   builder.SetMetadata(init.metadata_id());
   const InstructionId tuple = builder.Make(Opcode::kTuple, init.shape(), elements);
   module.ReplaceOperand(loop.loop.id(), 0, tuple);
-  if (!init.has_users() && init.opcode() == Opcode::kTuple && !init.is_root() && !HasControlEdges(init)) {
+  if (!init.has_users() && init.opcode() == Opcode::kTuple && !init.is_root() && !init.has_control_edges()) {
     module.Erase(init.id());
   }
   return start;
@@ -154,7 +154,7 @@ absl::StatusOr<int64_t> MoveAllReducesOutOfLoops(Module& module) {
   int64_t moved = 0;
   for (InstructionId id : WhileLoops(module)) {
     const std::optional<CanonicalLoop> loop = MatchCanonicalLoop(module.instruction(id), callers);
-    if (!loop || HasControlEdges(loop->loop)) continue;
+    if (!loop || loop->loop.has_control_edges()) continue;
     const std::vector<Readers> in_condition = ReadersOfElements(loop->condition, loop->size);
     const std::vector<Readers> in_body = ReadersOfElements(loop->body, loop->size);
     std::vector<Accumulation> accumulations;

@@ -223,7 +223,7 @@ class WindowedEinsums {
 
  private:
   bool IsPlainDot(Instruction i) const {
-    return i.opcode() == Opcode::kDot && i.operand_count() == 2 && !HasControlEdges(i) && !i.has(Attr::kSharding) &&
+    return i.opcode() == Opcode::kDot && i.operand_count() == 2 && !i.has_control_edges() && !i.has(Attr::kSharding) &&
            !i.shape().has_dynamic_dims() && i.shape().element_type() != ElementType::kPred;
   }
 

@@ -83,7 +83,7 @@ bool InlineMap(PatternRewriter& rewriter, Instruction map) {
   if (function.valid() && static_cast<int64_t>(function.instruction_count()) > kMaxInlinedInstructions) return false;
   if (!function.valid() || !rewriter.IsReplaceable(map) || map.shape().has_dynamic_dims()) return false;
   for (Instruction i : function.instructions()) {
-    const bool inlines = i.shape().IsScalar() && !HasControlEdges(i) &&
+    const bool inlines = i.shape().IsScalar() && !i.has_control_edges() &&
                          (i.opcode() == Opcode::kParameter || HasTrait(i.opcode(), kElementwise) || (HasKnownValue(i)));
     if (!inlines) return false;
   }

@@ -27,8 +27,7 @@ void EraseUnused(Module& module, Computation c) {
   for (InstructionId id = c.record().last, previous; id.valid(); id = previous) {
     previous = module.record(id).previous;
     const Instruction i = module.instruction(id);
-    const bool plain = !HasSideEffectNoRecurse(i) && !MightHaveCalledComputations(i.opcode()) &&
-                       !i.has(Attr::kControlPredecessors) && i.control_successors().empty();
+    const bool plain = !HasSideEffectNoRecurse(i) && !MightHaveCalledComputations(i.opcode()) && !i.has_control_edges();
     if (plain && !i.has_users() && !i.is_root() && i.opcode() != Opcode::kParameter) module.Erase(id);
   }
 }

@@ -112,7 +112,7 @@ bool IsIndex(Instruction i, int64_t dimension) {
 }
 
 // Returns true if `i` cannot be replaced: custom-calls TopK are not partitioned.
-bool IsTied(Instruction i) { return HasControlEdges(i) || i.has(Attr::kSharding); }
+bool IsTied(Instruction i) { return i.has_control_edges() || i.has(Attr::kSharding); }
 
 // Adds a slice of the first elements of result `result`. Returns false if it is something else.
 bool AddSlice(SortedPrefix* prefix, Instruction slice, int64_t result) {

@@ -95,7 +95,7 @@ int64_t DefuseModule(Module& module) {
         continue;
       const Instruction fusion = module.instruction(site.caller);
       if (fusion.enum_attr(Attr::kFusionKind, FusionKind::kLoop) == FusionKind::kCustom) continue;
-      if (fusion.has(Attr::kControlPredecessors) || !fusion.control_successors().empty()) continue;
+      if (fusion.has_control_edges()) continue;
       fusions.push_back(site.caller);
     }
     for (InstructionId fusion_id : fusions) {
@@ -128,8 +128,7 @@ int64_t InlineFusions(Module& module) {
     for (const CallSite& site : fusions) {
       const Instruction fusion = module.instruction(site.caller);
       const Computation body = module.computation(site.callee);
-      if (!body.root().valid() || fusion.has(Attr::kControlPredecessors) || !fusion.control_successors().empty() ||
-          calls.caller_callsites(body).size() != 1) {
+      if (!body.root().valid() || fusion.has_control_edges() || calls.caller_callsites(body).size() != 1) {
         continue;
       }
       Inline(module, fusion, body);

@@ -91,7 +91,7 @@ absl::Status PassStatistics::RunAfterPass(const PassRun& run, const Module& modu
 std::string PassStatistics::Text() const {
   std::string text;
   for (const Row& row : table_.rows()) {
-    StrAppend(&text, row.name, ": ", row.runs, row.runs == 1 ? " run, " : " runs, ", row.changed, " changed, ",
+    StrAppend(&text, row.name, ": ", Counted(row.runs, "run, ", "runs, "), row.changed, " changed, ",
               row.instructions > 0 ? "+" : "", row.instructions, " instructions\n");
     for (const Pass::Statistic& count : row.counts) {
       StrAppend(&text, Padded(StrCat(count.count), 10), "  ", count.what, "\n");

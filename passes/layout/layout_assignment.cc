@@ -9,6 +9,7 @@
 #include "ir/core/saturating.h"
 #include "ir/graph/traversal.h"
 #include "ir/ops/opcode_set.h"
+#include "ir/types/fold_shape.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/dataflow_analysis.h"
 #include "passes/core/pass_row.h"
@@ -40,15 +41,10 @@ class LayoutAssigner {
   bool IsBorder(Instruction i) const;
   template <typename OfArray>
   Shape Map(Shape shape, const OfArray& of_array) const {
-    if (shape.IsArray()) return of_array(shape);
-    if (!shape.IsTuple() || !IsFlat(shape)) return MapNested(shape, of_array);
-    std::vector<Shape> elements;
-    for (Shape element : shape.elements()) elements.push_back(element.IsArray() ? of_array(element) : element);
-    return shapes_.Tuple(elements);
+    return FoldShape(
+        shape, [&](Shape leaf) { return leaf.IsArray() ? of_array(leaf) : leaf; },
+        [&](const std::vector<Shape>& elements) { return shapes_.Tuple(elements); });
   }
-  // Handles nested tuples, inner ones first.
-  template <typename OfArray>
-  Shape MapNested(Shape shape, const OfArray& of_array) const;
 
   Module& module_;
   ShapeTable& shapes_;
@@ -59,33 +55,6 @@ class LayoutAssigner {
 };
 
 Shape LayoutAssigner::Tiled(Shape array) const { return tile_ ? WithTiles(*tile_, shapes_, array) : array; }
-
-template <typename OfArray>
-Shape LayoutAssigner::MapNested(Shape shape, const OfArray& of_array) const {
-  if (!shape.IsTuple()) return shape;
-  struct Frame {
-    Shape shape;
-    std::vector<Shape> done;
-  };
-  std::vector<Frame> stack = {{shape, {}}};
-  while (true) {
-    Frame& top = stack.back();
-    const auto next = static_cast<int64_t>(top.done.size());
-    if (next < top.shape.tuple_size()) {
-      const Shape element = top.shape.element(next);
-      if (element.IsTuple()) {
-        stack.push_back({element, {}});
-      } else {
-        top.done.push_back(element.IsArray() ? of_array(element) : element);
-      }
-      continue;
-    }
-    const Shape made = shapes_.Tuple(top.done);
-    stack.pop_back();
-    if (stack.empty()) return made;
-    stack.back().done.push_back(made);
-  }
-}
 
 // All positions of a value have one order.
 Shape LayoutAssigner::Chosen(Instruction i) const {

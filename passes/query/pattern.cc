@@ -41,7 +41,7 @@ std::vector<std::string_view> OpcodeNames() {
 
 // Returns "2 operands", "1 to 3 operands", "at least 1 operand", "no operands".
 std::string OperandsOf(const OpcodeInfo& info) {
-  const auto operands = [](int count) { return StrCat(count, count == 1 ? " operand" : " operands"); };
+  const auto operands = [](int count) { return Counted(count, "operand"); };
   if (info.max_operands == kVariadic) return StrCat("at least ", operands(info.min_operands));
   if (info.max_operands == 0) return "no operands";
   if (info.min_operands == info.max_operands) return operands(info.max_operands);

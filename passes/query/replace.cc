@@ -155,8 +155,7 @@ void EraseDead(Module& module, std::vector<InstructionId> open) {
   while (!open.empty()) {
     const Instruction i = module.instruction(open.back());
     open.pop_back();
-    if (!i.record().parent.valid() || !IsUnused(i) || HasSideEffectNoRecurse(i) || i.has(Attr::kControlPredecessors) ||
-        !i.control_successors().empty()) {
+    if (!i.record().parent.valid() || !IsUnused(i) || HasSideEffectNoRecurse(i) || i.has_control_edges()) {
       continue;
     }
     for (const Instruction operand : i.operands()) open.push_back(operand.id());

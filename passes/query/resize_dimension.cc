@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/core/str_cat.h"
+#include "ir/types/fold_shape.h"
 #include "ir/types/literal.h"
 
 namespace hlokit::query {
@@ -91,31 +92,20 @@ class Resizer {
     return made.element_count() < 0 ? Shape() : made;
   }
 
-  // Rebuilds tuples from their new leaves, on a stack.
+  // Returns an invalid shape if a leaf cannot have its new size.
   Shape NewShape(Instruction i) {
-    struct Frame {
-      Shape shape;
-      std::vector<Shape> elements;
-    };
     int64_t leaf = 0;
-    std::vector<Frame> open = {{i.shape(), {}}};
-    for (;;) {
-      Frame& at = open.back();
-      Shape done;
-      if (!at.shape.IsTuple()) {
-        const uint64_t mask = flow_.MaskOf(i.id(), leaf++);
-        done = mask == 0 ? at.shape : NewArray(at.shape, mask);
-        if (!done.valid()) return done;
-      } else if (static_cast<int64_t>(at.elements.size()) == at.shape.tuple_size()) {
-        done = shapes().Tuple(at.elements);
-      } else {
-        open.push_back({at.shape.element(static_cast<int64_t>(at.elements.size())), {}});
-        continue;
-      }
-      open.pop_back();
-      if (open.empty()) return done;
-      open.back().elements.push_back(done);
-    }
+    bool valid = true;
+    const Shape made = FoldShape(
+        i.shape(),
+        [&](Shape shape) {
+          const uint64_t mask = flow_.MaskOf(i.id(), leaf++);
+          const Shape resized = mask == 0 ? shape : NewArray(shape, mask);
+          valid &= resized.valid();
+          return resized.valid() ? resized : shape;
+        },
+        [&](const std::vector<Shape>& elements) { return shapes().Tuple(elements); });
+    return valid ? made : Shape();
   }
 
   void SetConstant(Instruction i, Shape shape) {

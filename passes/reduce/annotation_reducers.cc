@@ -12,27 +12,6 @@
 namespace hlokit::reduce {
 namespace {
 
-// The metadata of all instructions, then of single ones.
-class DropMetadata : public Reducer {
- public:
-  std::string_view name() const override { return "metadata"; }
-  std::vector<Target> Targets(const Module& module) const override {
-    std::vector<Target> targets;
-    for (Computation c : module.computations()) {
-      for (Instruction i : c.instructions()) {
-        if (i.metadata_id() != MetadataId()) targets.push_back({i.id().value, 0});
-      }
-    }
-    return targets;
-  }
-  bool Apply(Module& module, Target target) const override {
-    const InstructionId id(target.id);
-    if (!IsAlive(module, id)) return false;
-    module.SetMetadata(id, MetadataId());
-    return true;
-  }
-};
-
 // Attributes without which an instruction is valid: those that it needs are candidates that do not verify.
 class DropAttributes : public Reducer {
  public:
@@ -65,30 +44,6 @@ class DropAttributes : public Reducer {
  private:
   // An instruction without its callees has no meaning.
   static bool IsNeeded(const AttrValue& value) { return NamesComputations(value.attr); }
-};
-
-// Layouts other than the default ones.
-class DefaultLayouts : public Reducer {
- public:
-  std::string_view name() const override { return "layouts"; }
-  std::vector<Target> Targets(const Module& module) const override {
-    std::vector<Target> targets;
-    for (Computation c : module.computations()) {
-      for (Instruction i : c.instructions()) {
-        if (module.context().shapes.WithDefaultLayouts(i.shape()) != i.shape()) targets.push_back({i.id().value, 0});
-      }
-    }
-    return targets;
-  }
-  bool Apply(Module& module, Target target) const override {
-    const InstructionId id(target.id);
-    if (!IsAlive(module, id)) return false;
-    const Shape shape = module.instruction(id).shape();
-    const Shape plain = module.context().shapes.WithDefaultLayouts(shape);
-    if (plain == shape) return false;
-    module.SetShape(id, plain);
-    return true;
-  }
 };
 
 // One of the parts of the header.
@@ -130,9 +85,29 @@ class DropHeaderFields : public Reducer {
 }  // namespace
 
 void AddAnnotationReducers(Reducers* reducers) {
-  reducers->push_back(std::make_unique<DropMetadata>());
+  const auto add = [&](std::string_view name, InstructionReducer::Matches matches, InstructionReducer::Edit edit) {
+    reducers->push_back(std::make_unique<InstructionReducer>(name, InstructionReducer::Where::kModule,
+                                                             std::move(matches), std::move(edit)));
+  };
+  // Of all instructions, then of single ones.
+  add(
+      "metadata", [](Instruction i) { return i.metadata_id() != MetadataId(); },
+      [](Module& module, Instruction i) {
+        module.SetMetadata(i.id(), MetadataId());
+        return true;
+      });
   reducers->push_back(std::make_unique<DropAttributes>());
-  reducers->push_back(std::make_unique<DefaultLayouts>());
+  const auto plain = [](const Module& module, Instruction i) {
+    return module.context().shapes.WithDefaultLayouts(i.shape());
+  };
+  add(
+      "layouts", [plain](Instruction i) { return plain(i.module(), i) != i.shape(); },
+      [plain](Module& module, Instruction i) {
+        const Shape shape = plain(module, i);
+        if (shape == i.shape()) return false;
+        module.SetShape(i.id(), shape);
+        return true;
+      });
   reducers->push_back(std::make_unique<DropHeaderFields>());
 }
 

@@ -127,27 +127,6 @@ class OutputsToOperands : public Reducer {
   }
 };
 
-// Instructions of the entry that become parameters.
-class ToParameters : public Reducer {
- public:
-  std::string_view name() const override { return "instructions to parameters"; }
-  std::vector<Target> Targets(const Module& module) const override {
-    std::vector<Target> targets;
-    for (Instruction i : module.entry().instructions()) {
-      if (HasTrait(i.opcode(), kLeaf) || i.is_root()) continue;
-      targets.push_back({i.id().value, 0});
-    }
-    return targets;
-  }
-  bool Apply(Module& module, Target target) const override {
-    const InstructionId id(target.id);
-    if (!IsAlive(module, id) || !module.instruction(id).has_users() || module.instruction(id).is_root()) return false;
-    const InstructionId parameter = AddParameterLike(module, id);
-    ReplaceAndErase(module, id, parameter);
-    return true;
-  }
-};
-
 }  // namespace
 
 void AddCutReducers(Reducers* reducers) {
@@ -155,7 +134,14 @@ void AddCutReducers(Reducers* reducers) {
   reducers->push_back(std::make_unique<KeepSuffix>());
   reducers->push_back(std::make_unique<DropOutputs>());
   reducers->push_back(std::make_unique<OutputsToOperands>());
-  reducers->push_back(std::make_unique<ToParameters>());
+  reducers->push_back(std::make_unique<InstructionReducer>(
+      "instructions to parameters", InstructionReducer::Where::kEntry,
+      [](Instruction i) { return !HasTrait(i.opcode(), kLeaf) && !i.is_root(); },
+      [](Module& module, Instruction i) {
+        if (!i.has_users() || i.is_root()) return false;
+        ReplaceAndErase(module, i.id(), AddParameterLike(module, i.id()));
+        return true;
+      }));
 }
 
 }  // namespace hlokit::reduce

@@ -8,8 +8,10 @@
 #define HLOKIT_PASSES_REDUCE_REDUCER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -41,6 +43,27 @@ class Reducer {
   // Edits a target. Returns false, and changes nothing, if it is gone or cannot be edited. The module may be left with
   // dead code and an outdated header (CleanUp), and may be invalid.
   virtual bool Apply(Module& module, Target target) const = 0;
+};
+
+// Instructions, each by itself: those that match, of the entry or of all computations.
+class InstructionReducer : public Reducer {
+ public:
+  enum class Where : uint8_t { kEntry, kModule };
+  using Matches = std::function<bool(Instruction)>;
+  // Called for an instruction that is there. Returns false, and changes nothing, if it cannot be edited.
+  using Edit = std::function<bool(Module&, Instruction)>;
+
+  InstructionReducer(std::string_view name, Where where, Matches matches, Edit edit)
+      : name_(name), where_(where), matches_(std::move(matches)), edit_(std::move(edit)) {}
+  std::string_view name() const override { return name_; }
+  std::vector<Target> Targets(const Module& module) const override;
+  bool Apply(Module& module, Target target) const override;
+
+ private:
+  std::string_view name_;
+  Where where_;
+  Matches matches_;
+  Edit edit_;
 };
 
 // The values of the entry's instructions in a run of the module that is reduced, by instruction; empty literals for

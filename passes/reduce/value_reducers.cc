@@ -2,6 +2,7 @@
 // Reducers that drop unused values and replace others by simpler ones: an instruction by one of its operands or by
 // zero, constants by zeros.
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/builder/builder.h"
@@ -72,42 +73,6 @@ class ToRecordedConstants : public Reducer {
   const RecordedValues& values_;
 };
 
-// Instructions that become zero.
-class ToZeros : public Reducer {
- public:
-  std::string_view name() const override { return "instructions to zeros"; }
-  std::vector<Target> Targets(const Module& module) const override {
-    std::vector<Target> targets;
-    for (Computation c : module.computations()) {
-      for (Instruction i : c.instructions()) {
-        if (HasTrait(i.opcode(), kLeaf) || !i.shape().IsArray()) continue;
-        if (i.shape().has_dynamic_dims() || i.shape().element_count() < 0) continue;
-        targets.push_back({i.id().value, 0});
-      }
-    }
-    return targets;
-  }
-  bool Apply(Module& module, Target target) const override {
-    const InstructionId id(target.id);
-    if (!IsAlive(module, id)) return false;
-    const Instruction i = module.instruction(id);
-    if (!i.has_users() && !i.is_root()) return false;
-    const Shape shape = i.shape();
-    Builder builder(&module, id);
-    builder.SetMetadata(i.record().metadata);
-    builder.WithName(i.name());
-    InstructionId zero;
-    if (shape.element_count() <= kMaxZeros) {
-      zero = builder.MakeConstant(Literal::Zeros(shape));
-    } else {
-      const InstructionId scalar = builder.MakeConstant(Literal::Zeros(builder.shapes().Scalar(shape.element_type())));
-      zero = builder.MakeSplat(shape, scalar);
-    }
-    ReplaceAndErase(module, id, zero);
-    return true;
-  }
-};
-
 // Instructions that stand only for their side effects.
 class DropUnused : public Reducer {
  public:
@@ -147,50 +112,30 @@ class DropUnused : public Reducer {
   }
 };
 
-// Constants of the entry with several elements that become parameters.
-class ConstantsToParameters : public Reducer {
- public:
-  std::string_view name() const override { return "constants to parameters"; }
-  std::vector<Target> Targets(const Module& module) const override {
-    std::vector<Target> targets;
-    for (Instruction i : module.entry().instructions()) {
-      if (i.opcode() == Opcode::kConstant && !i.shape().IsScalar()) targets.push_back({i.id().value, 0});
-    }
-    return targets;
+bool ToZeros(Module& module, Instruction i) {
+  if (!i.has_users() && !i.is_root()) return false;
+  const Shape shape = i.shape();
+  Builder builder(&module, i.id());
+  builder.SetMetadata(i.record().metadata);
+  builder.WithName(i.name());
+  InstructionId zero;
+  if (shape.element_count() <= kMaxZeros) {
+    zero = builder.MakeConstant(Literal::Zeros(shape));
+  } else {
+    const InstructionId scalar = builder.MakeConstant(Literal::Zeros(builder.shapes().Scalar(shape.element_type())));
+    zero = builder.MakeSplat(shape, scalar);
   }
-  bool Apply(Module& module, Target target) const override {
-    const InstructionId id(target.id);
-    if (!IsAlive(module, id)) return false;
-    ReplaceAndErase(module, id, AddParameterLike(module, id));
-    return true;
-  }
-};
+  ReplaceAndErase(module, i.id(), zero);
+  return true;
+}
 
-// Constants that become zeros.
-class ConstantsToZeros : public Reducer {
- public:
-  std::string_view name() const override { return "constants to zeros"; }
-  std::vector<Target> Targets(const Module& module) const override {
-    std::vector<Target> targets;
-    for (Computation c : module.computations()) {
-      for (Instruction i : c.instructions()) {
-        // An elided value is no longer text than zeros are.
-        if (i.opcode() != Opcode::kConstant || !i.shape().IsArray() || i.literal().elided) continue;
-        targets.push_back({i.id().value, 0});
-      }
-    }
-    return targets;
-  }
-  bool Apply(Module& module, Target target) const override {
-    const InstructionId id(target.id);
-    if (!IsAlive(module, id) || module.record(id).opcode != Opcode::kConstant) return false;
-    const Shape shape = module.instruction(id).shape();
-    const LiteralId zeros = module.context().literals.Add(Literal::Zeros(shape));
-    if (zeros == module.instruction(id).literal_id()) return false;
-    module.SetPayload(id, zeros.value);
-    return true;
-  }
-};
+bool SetZeros(Module& module, Instruction constant) {
+  if (constant.opcode() != Opcode::kConstant) return false;
+  const LiteralId zeros = module.context().literals.Add(Literal::Zeros(constant.shape()));
+  if (zeros == constant.literal_id()) return false;
+  module.SetPayload(constant.id(), zeros.value);
+  return true;
+}
 
 }  // namespace
 
@@ -198,9 +143,30 @@ void AddValueReducers(const RecordedValues* values, Reducers* reducers) {
   if (values != nullptr) reducers->push_back(std::make_unique<ToRecordedConstants>(values));
   reducers->push_back(std::make_unique<DropUnused>());
   reducers->push_back(std::make_unique<ToOperands>());
-  reducers->push_back(std::make_unique<ToZeros>());
-  reducers->push_back(std::make_unique<ConstantsToParameters>());
-  reducers->push_back(std::make_unique<ConstantsToZeros>());
+  using Where = InstructionReducer::Where;
+  const auto add = [&](std::string_view name, Where where, InstructionReducer::Matches matches,
+                       InstructionReducer::Edit edit) {
+    reducers->push_back(std::make_unique<InstructionReducer>(name, where, std::move(matches), std::move(edit)));
+  };
+  add(
+      "instructions to zeros", Where::kModule,
+      [](Instruction i) {
+        return !HasTrait(i.opcode(), kLeaf) && i.shape().IsArray() && !i.shape().has_dynamic_dims() &&
+               i.shape().element_count() >= 0;
+      },
+      &ToZeros);
+  add(
+      "constants to parameters", Where::kEntry,
+      [](Instruction i) { return i.opcode() == Opcode::kConstant && !i.shape().IsScalar(); },
+      [](Module& module, Instruction i) {
+        ReplaceAndErase(module, i.id(), AddParameterLike(module, i.id()));
+        return true;
+      });
+  // An elided value is no longer text than zeros are.
+  add(
+      "constants to zeros", Where::kModule,
+      [](Instruction i) { return i.opcode() == Opcode::kConstant && i.shape().IsArray() && !i.literal().elided; },
+      &SetZeros);
 }
 
 }  // namespace hlokit::reduce

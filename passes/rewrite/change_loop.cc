@@ -87,8 +87,7 @@ void EraseUnused(Module& module, InstructionId id) {
   while (!dead.empty()) {
     const Instruction i = module.instruction(dead.back());
     dead.pop_back();
-    if (!i.record().parent.valid() || !IsUnused(i) || i.has(Attr::kControlPredecessors) ||
-        !i.control_successors().empty()) {
+    if (!i.record().parent.valid() || !IsUnused(i) || i.has_control_edges()) {
       continue;
     }
     for (Instruction operand : i.operands()) dead.push_back(operand.id());

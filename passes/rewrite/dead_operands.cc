@@ -15,7 +15,7 @@ void EraseDead(Module& module, InstructionId first, InstructionId to) {
   while (!dead.empty()) {
     const Instruction i = module.instruction(dead.back());
     dead.pop_back();
-    if (!i.record().parent.valid() || !IsUnused(i) || HasControlEdges(i) ||
+    if (!i.record().parent.valid() || !IsUnused(i) || i.has_control_edges() ||
         (i.id() != first && HasSideEffectNoRecurse(i)) ||
         (i.id() != first && MightHaveCalledComputations(i.opcode()))) {
       continue;

@@ -153,9 +153,7 @@ void PatternRewriter::AddMetadataSource(InstructionId made, Instruction source) 
   }
 }
 
-bool PatternRewriter::IsReplaceable(Instruction i) const {
-  return !i.has(Attr::kControlPredecessors) && i.control_successors().empty() && !HasEffect(i);
-}
+bool PatternRewriter::IsReplaceable(Instruction i) const { return !i.has_control_edges() && !HasEffect(i); }
 
 bool PatternRewriter::HasEffect(Instruction i) const {
   if (HasSideEffectNoRecurse(i)) return true;

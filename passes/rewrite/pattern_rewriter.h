@@ -93,9 +93,7 @@ class PatternRewriter : public Builder {
   bool Replace(Instruction old, InstructionId by, std::initializer_list<Instruction> absorbed = {});
   // As Replace, for an instruction with a side effect that the new instructions have too.
   bool ReplaceEffect(Instruction old, InstructionId by);
-  bool MayReplaceEffect(Instruction old) const {
-    return !old.has(Attr::kControlPredecessors) && old.control_successors().empty();
-  }
+  bool MayReplaceEffect(Instruction old) const { return !old.has_control_edges(); }
   // Make and Replace; creates nothing if the replacement is not possible.
   bool ReplaceWithNew(Instruction old, Opcode opcode, Operands operands, Attrs attrs = {},
                       std::initializer_list<Instruction> absorbed = {});
@@ -161,9 +159,6 @@ inline std::vector<AttrValue> OwnAttrs(Instruction i) {
     if (!IsCommon(value.attr)) attrs.push_back(value);
   }
   return attrs;
-}
-inline bool HasControlEdges(Instruction i) {
-  return i.has(Attr::kControlPredecessors) || !i.control_successors().empty();
 }
 
 }  // namespace hlokit

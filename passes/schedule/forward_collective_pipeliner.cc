@@ -88,7 +88,7 @@ bool ForwardCollectivePipeliner::MatchSink(Instruction collective, Sink* sink) c
     if (value.is_root() || !HasOneUse(value)) return false;
     const auto use = *value.uses().begin();
     const Instruction user = use.user;
-    if (user.has(Attr::kControlPredecessors) || !user.control_successors().empty() || user.has(Attr::kSharding)) {
+    if (user.has_control_edges() || user.has(Attr::kSharding)) {
       return false;
     }
     if (user.opcode() == Opcode::kDynamicUpdateSlice) {

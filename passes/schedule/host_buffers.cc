@@ -37,7 +37,7 @@ bool IsMove(Instruction i, std::string_view target) {
          i.string_attr(Attr::kCustomCallTarget) == target && SameExceptMemorySpace(i.operand(0).shape(), i.shape());
 }
 
-bool IsReplaceableMove(Instruction i) { return !HasControlEdges(i) && !i.has(Attr::kSharding); }
+bool IsReplaceableMove(Instruction i) { return !i.has_control_edges() && !i.has(Attr::kSharding); }
 
 bool HasUnitStrides(Instruction slice) {
   const SliceView view = SliceView::Of(slice);
@@ -70,9 +70,9 @@ bool IsMoveToDevice(Instruction i) { return IsMove(i, "MoveToDevice"); }
 bool IsSlice(Instruction i) { return OpcodeSet{Opcode::kDynamicSlice, Opcode::kSlice}.Contains(i.opcode()); }
 
 bool OnlyMovesToDevice(Instruction slice) {
-  if (slice.is_root() || HasControlEdges(slice) || !slice.has_users()) return false;
+  if (slice.is_root() || slice.has_control_edges() || !slice.has_users()) return false;
   for (const auto& use : slice.uses()) {
-    if (!IsMoveToDevice(use.user) || HasControlEdges(use.user)) return false;
+    if (!IsMoveToDevice(use.user) || use.user.has_control_edges()) return false;
   }
   return true;
 }
@@ -168,7 +168,7 @@ void HostBuffers::PassOperand(Instruction user, int64_t k, Instruction to, int64
 
 // Returns true if `user` leaves operand `k` where it is, on the host, and passes nothing of it on.
 bool HostBuffers::ReadsFromHost(Instruction user, int64_t k) const {
-  if (IsMoveToDevice(user)) return !HasControlEdges(user);
+  if (IsMoveToDevice(user)) return !user.has_control_edges();
   if (IsMoveToHost(user)) return IsReplaceableMove(user);
   if (k != 0) return false;
   const Opcode opcode = user.opcode();

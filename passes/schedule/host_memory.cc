@@ -105,7 +105,7 @@ absl::StatusOr<int64_t> MakeHostTransfersAsync(Module& module, int64_t host_memo
     if (!calls.IsSequential(c) || roles.async[c.id().value] != 0) continue;
     std::vector<InstructionId> transfers;
     for (Instruction i : c.instructions()) {
-      const bool plain = !HasControlEdges(i) && !i.has(Attr::kSharding);
+      const bool plain = !i.has_control_edges() && !i.has(Attr::kSharding);
       if (plain && IsTransfer(i, host_memory_space)) transfers.push_back(i.id());
     }
     for (InstructionId id : transfers) {

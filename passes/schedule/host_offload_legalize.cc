@@ -104,7 +104,7 @@ bool OnlySlicesAreMoved(const CanonicalLoop& loop, int64_t index) {
 }
 
 bool ChangesOnlyLayout(Instruction copy) {
-  if (copy.opcode() != Opcode::kCopy || copy.is_root() || HasControlEdges(copy) || copy.has(Attr::kSharding)) {
+  if (copy.opcode() != Opcode::kCopy || copy.is_root() || copy.has_control_edges() || copy.has(Attr::kSharding)) {
     return false;
   }
   const Shape from = copy.operand(0).shape(), to = copy.shape();

@@ -151,7 +151,7 @@ class HostOffloader {
     for (Computation c : buffers_.computations()) {
       for (InstructionId id : PostOrder(c)) {
         const Instruction i = module_.instruction(id);
-        if (IsMoveToDevice(i) && !HasControlEdges(i)) loads.push_back(i);
+        if (IsMoveToDevice(i) && !i.has_control_edges()) loads.push_back(i);
       }
     }
     return loads;

@@ -38,7 +38,7 @@ bool IsSmallWork(Instruction i) {
 }  // namespace
 
 bool IsRecomputable(Instruction i, const SideEffects& effects) {
-  if (i.is_root() || i.has(Attr::kControlPredecessors) || !i.control_successors().empty() || i.has(Attr::kSharding)) {
+  if (i.is_root() || i.has_control_edges() || i.has(Attr::kSharding)) {
     return false;
   }
   if (IsSyncCollective(i)) return i.shape().IsArray() && !i.bool_attr(Attr::kConstrainLayout);

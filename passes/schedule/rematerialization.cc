@@ -34,7 +34,7 @@ bool IsRematerialized(Instruction i) { return i.name().find(kSuffix) != std::str
 bool CanRematerialize(Instruction i) {
   const Opcode opcode = i.opcode();
   if (!i.shape().IsArray() || IsRematerialized(i) || i.is_root()) return false;
-  if (i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) return false;
+  if (i.has_control_edges()) return false;
   if (opcode == Opcode::kFusion) return i.enum_attr(Attr::kFusionKind, FusionKind::kCustom) != FusionKind::kCustom;
   constexpr uint32_t kNever = kControlFlow | kCollective | kSideEffect | kAsyncChain;
   if ((InfoOf(opcode).traits & kNever) != 0 || HasTrait(opcode, kForwards)) return false;

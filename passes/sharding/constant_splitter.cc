@@ -12,7 +12,7 @@ namespace {
 
 // Returns true for an instruction that any user can have for itself.
 bool IsSplittable(Instruction i) {
-  if (i.has(Attr::kSharding) || i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) return false;
+  if (i.has(Attr::kSharding) || i.has_control_edges()) return false;
   const Opcode opcode = i.opcode();
   if (OpcodeSet{Opcode::kConstant, Opcode::kIota}.Contains(opcode)) return true;
   if (opcode == Opcode::kBroadcast) {

@@ -98,7 +98,7 @@ void ShardyImporter::ReplaceByElements(Instruction i, absl::Span<const Instructi
 absl::Status ShardyImporter::CheckConversion(Instruction i) const {
   const int64_t results = i.shape().IsTuple() ? i.shape().tuple_size() : 1;
   if (results != i.operand_count()) {
-    return Error(i, StrCat("a conversion of ", i.operand_count(), i.operand_count() == 1 ? " value" : " values",
+    return Error(i, StrCat("a conversion of ", Counted(i.operand_count(), "value"),
                            " has another number of results: ", results));
   }
   for (int64_t k = 0; k < results; ++k) {

@@ -70,8 +70,7 @@ OpenShardings ShardyImporter::FromSdy(Instruction i, std::string_view key, absl:
   if (!parsed && meshes_.empty()) return std::optional<std::vector<OpenSharding>>();
   if (!parsed) {
     return Error(i, StrCat("the attribute ", key, "=", std::string(module_.context().str(id)), " is no sharding of ",
-                           shapes.size(), shapes.size() == 1 ? " value" : " values",
-                           " of these ranks over a mesh of the header"));
+                           Counted(shapes.size(), "value"), " of these ranks over a mesh of the header"));
   }
   std::vector<OpenSharding> shardings;
   for (SdySharding& from : *parsed) {
@@ -245,11 +244,7 @@ absl::Status ShardyImporter::Rewrite(Computation c, const ManualRegion& region) 
 absl::StatusOr<int64_t> ShardyImporter::Run() {
   if (!module_.entry().valid() || !IsNeeded()) return count_;
   if (module_.header().num_partitions > 1) devices_ = module_.header().num_partitions;
-  const ListId header = module_.header().frontend_attributes;
-  if (header.valid()) {
-    const StringId meshes = FindFrontendAttribute(module_.context(), header, "xla.sdy.meshes");
-    if (meshes.valid()) meshes_ = module_.context().str(meshes);
-  }
+  meshes_ = SdyMeshesOf(module_);
   if (absl::Status status = FindRegions(); !status.ok()) return status;
   for (const ComputationId c : order_) {
     if (absl::Status status = Rewrite(module_.computation(c), *regions_[c.value]); !status.ok()) return status;

@@ -132,11 +132,7 @@ absl::Status ShardyPropagator::Read() {
   has_.resize(bound);
   fixed_.resize(bound);
   rules_.resize(bound);
-  const ListId header = module_.header().frontend_attributes;
-  if (header.valid()) {
-    const StringId meshes = FindFrontendAttribute(module_.context(), header, "xla.sdy.meshes");
-    if (meshes.valid()) meshes_ = module_.context().str(meshes);
-  }
+  meshes_ = SdyMeshesOf(module_);
   const auto allowed = [&](ListId list, int64_t k) {
     if (!list.valid()) return false;
     const absl::Span<const int64_t> values = module_.context().list(list);

@@ -281,8 +281,7 @@ class PrecisionPropagation {
         const Instruction i = module_.instruction(id);
         if (i.opcode() != Opcode::kConvert || i.shape() != i.operand(0).shape() ||
             i.shape().element_type() != ElementType::kBF16 || id.value >= first_.size() ||
-            i.operand(0).id().value >= first_.size() || !IsNarrow(i.operand(0)) || i.has(Attr::kControlPredecessors) ||
-            !i.control_successors().empty()) {
+            i.operand(0).id().value >= first_.size() || !IsNarrow(i.operand(0)) || i.has_control_edges()) {
           continue;
         }
         Replace(module_, id, i.operand(0).id());

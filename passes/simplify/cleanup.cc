@@ -50,7 +50,7 @@ int64_t DeferConstants(Module& module, Computation c) {
     if (user.opcode() == Opcode::kConstant) continue;
     Deferred at = {id, {}};
     for (Instruction operand : user.operands()) {
-      if (operand.opcode() != Opcode::kConstant || HasControlEdges(operand)) continue;
+      if (operand.opcode() != Opcode::kConstant || operand.has_control_edges()) continue;
       if (placed[operand.id().value]++ == 0) at.constants.push_back(operand.id());
       placed[operand.id().value] = 1;
     }
@@ -139,7 +139,7 @@ absl::StatusOr<bool> FusionConstantSinking::Run(Module& module) {
     for (int64_t k = body.parameter_count(); k-- > 0;) {
       const Instruction constant = module.instruction(fusion).operand(k);
       if (constant.opcode() != Opcode::kConstant || !constant.shape().IsScalar() || constant.literal().elided ||
-          HasControlEdges(constant)) {
+          constant.has_control_edges()) {
         continue;
       }
       const InstructionId source = constant.id(), parameter = body.parameter(k).id();

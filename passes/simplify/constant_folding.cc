@@ -129,7 +129,7 @@ class ConstantFolder {
   bool MayFold(Instruction i) {
     if (Contains(kNotFolded, i.opcode()) || !IsFoldableInCallee(i) || i.operand_count() == 0 || !i.shape().IsArray())
       return false;
-    if (i.has(Attr::kControlPredecessors) || !i.control_successors().empty() || i.has(Attr::kSharding)) return false;
+    if (i.has_control_edges() || i.has(Attr::kSharding)) return false;
     int64_t stored = 0;  // elements of constants that may become dead
     bool mixed_floats = false;
     ElementType float_type = i.shape().element_type();
@@ -185,8 +185,7 @@ class ConstantFolder {
     while (!pending.empty()) {
       const Instruction i = module_.instruction(pending.back());
       pending.pop_back();
-      if (!i.record().parent.valid() || !IsUnused(i) || i.has(Attr::kControlPredecessors) ||
-          !i.control_successors().empty()) {
+      if (!i.record().parent.valid() || !IsUnused(i) || i.has_control_edges()) {
         continue;
       }
       for (Instruction operand : i.operands()) pending.push_back(operand.id());

@@ -20,7 +20,7 @@ absl::StatusOr<bool> Dce::Run(Module& module) {
   std::optional<SideEffects> effects;
   const auto dead = [&](Instruction i) {
     if (!IsUnused(i)) return false;
-    if (i.has(Attr::kControlPredecessors) || !i.control_successors().empty() || HasSideEffectNoRecurse(i)) return false;
+    if (i.has_control_edges() || HasSideEffectNoRecurse(i)) return false;
     if (!MightHaveCalledComputations(i.opcode())) return true;
     if (!effects) effects.emplace(module);
     return !effects->Of(i);

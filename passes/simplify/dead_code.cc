@@ -38,7 +38,7 @@ int64_t EraseUnused(Module& module, Computation computation, const ConservativeS
   for (InstructionId id = computation.record().last, previous; id.valid(); id = previous) {
     previous = module.record(id).previous;
     const Instruction i = module.instruction(id);
-    if (!IsUnused(i) || i.has(Attr::kControlPredecessors) || !i.control_successors().empty() || effects.Of(i)) {
+    if (!IsUnused(i) || i.has_control_edges() || effects.Of(i)) {
       continue;
     }
     module.Erase(id);

@@ -118,7 +118,7 @@ bool DotMerger::MergeIn(Module& module, Computation c) {
   std::map<Likeness, InstructionId> last;
   std::vector<InstructionId> dots;
   for (Instruction i : c.instructions()) {
-    const bool small = i.opcode() == Opcode::kDot && i.operand_count() == 2 && !HasControlEdges(i) &&
+    const bool small = i.opcode() == Opcode::kDot && i.operand_count() == 2 && !i.has_control_edges() &&
                        !i.has(Attr::kSharding) && !i.shape().has_dynamic_dims() && !i.shape().has_unbounded_dims() &&
                        i.shape().has_layout() && i.shape().layout()->is_default && ByteSize(i.shape()) <= max_bytes &&
                        ByteSize(i.operand(0).shape()) <= max_bytes && ByteSize(i.operand(1).shape()) <= max_bytes;

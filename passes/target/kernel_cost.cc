@@ -413,16 +413,16 @@ double BytesReadWithin(const DeviceDescription& machine, Instruction parameter) 
 MemoryAccess ReadOf(const DeviceDescription& machine, const CostAnalysis& costs, Instruction member, int64_t index,
                     Instruction value) {
   const Shape shape = member.operand(index).shape();
-  MemoryAccess access{value.id(), static_cast<double>(PaddedBytes(machine, shape)), true};
+  MemoryAccess access{value.id(), static_cast<double>(PaddedBytes(machine, shape))};
   const auto part_of = [&](Shape result) {
     const double part = static_cast<double>(PaddedBytes(machine, result));
-    if (part < access.bytes) access = {value.id(), part, false};
+    if (part < access.bytes) access = {value.id(), part};
   };
   const Opcode opcode = member.opcode();
   if (HasTrait(opcode, kReadsPart) && index == 0) {
     part_of(member.shape());
   } else if (opcode == Opcode::kDynamicUpdateSlice && index == 0) {
-    access = {value.id(), 0, false};
+    access = {value.id(), 0};
   } else if (opcode == Opcode::kScatter && index < member.operand_count() / 2 && member.operand_count() > 2) {
     part_of(member.operand(member.operand_count() / 2 + 1).shape());
   } else if (opcode == Opcode::kFusion) {
@@ -430,10 +430,10 @@ MemoryAccess ReadOf(const DeviceDescription& machine, const CostAnalysis& costs,
     const double plain = static_cast<double>(BufferBytes(shape));
     if (body.valid() && plain > 0 && shape.IsArray()) {
       const double read = static_cast<double>(costs.ParameterBytesRead(body, index));
-      if (read < plain) access = {value.id(), access.bytes * read / plain, false};
+      if (read < plain) access = {value.id(), access.bytes * read / plain};
       if (index < body.parameter_count() && body.parameter(index).valid()) {
         const double within = BytesReadWithin(machine, body.parameter(index));
-        if (within < access.bytes) access = {value.id(), within, false};
+        if (within < access.bytes) access = {value.id(), within};
       }
     }
   }
@@ -518,7 +518,7 @@ KernelCost KernelCostOf(const DeviceDescription& machine, const CostAnalysis& co
       work.reads[place->second] = access;
     }
   }
-  work.writes.push_back({kernel.id(), WrittenBytes(machine, kernel), true, IsOnHost(kernel)});
+  work.writes.push_back({kernel.id(), WrittenBytes(machine, kernel), IsOnHost(kernel)});
   work.vmem_bytes += work.writes.back().bytes;
   if (work.opaque) work.vmem_bytes = 0;
   counter.Finish();

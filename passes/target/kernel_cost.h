@@ -24,8 +24,7 @@ using ResourceTimes = std::array<double, kResourceCount>;  // in seconds
 struct MemoryAccess {
   InstructionId value;
   double bytes = 0;
-  bool is_full_array = true;  // the full array, not a slice
-  bool on_host = false;       // over the link to the host
+  bool on_host = false;  // over the link to the host
 };
 
 struct KernelCost {

@@ -51,7 +51,7 @@ void PrintNode(TextWriter& out, Instruction i, int64_t number, int64_t outside, 
   if (i.opcode() == Opcode::kWhile) {
     if (const std::optional<int64_t> trips = TripCount(i)) out << "\\n" << *trips << " iterations";
   }
-  if (outside > 0) out << "\\n+ " << outside << (outside == 1 ? " operand" : " operands");
+  if (outside > 0) out << "\\n+ " << Counted(outside, "operand");
   out << "\", fillcolor=\"" << LightColorOf(family) << '"';
   if (i.is_root()) out << ", peripheries=2";
   if (center) out << ", penwidth=3";

@@ -4,7 +4,7 @@
 #define HLOKIT_SIMULATOR_EXPORT_REPORT_GRAPHS_H_
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

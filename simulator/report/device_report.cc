@@ -43,7 +43,7 @@ DeviceUse DeviceUseOf(const SimulationOptions& options, const Simulation& simula
 
 std::string ToString(const DeviceUse& use) {
   const auto part = [](int64_t used, int64_t all, std::string_view noun) {
-    return StrCat(used < all ? StrCat(used, " of ") : std::string(), all, " ", noun, all == 1 ? "" : "s");
+    return StrCat(used < all ? StrCat(used, " of ") : std::string(), Counted(all, noun));
   };
   return StrCat(part(use.used_chips, use.chips, "chip"), ", ", part(use.used_devices, use.devices, "device"));
 }
@@ -51,8 +51,8 @@ std::string ToString(const DeviceUse& use) {
 std::string IdleNote(const DeviceUse& use) {
   if (!use.has_idle()) return "";
   const int64_t idle = use.devices - use.used_devices;
-  return StrCat("The program is for ", use.used_devices, use.used_devices == 1 ? " device: " : " devices: ", idle,
-                idle == 1 ? " is" : " are", " idle. For ", use.devices,
+  return StrCat("The program is for ", Counted(use.used_devices, "device: ", "devices: "), Counted(idle, "is", "are"),
+                " idle. For ", use.devices,
                 " devices trace it again, with their mesh (ir-dump: --mesh or --replicas).");
 }
 

@@ -136,12 +136,12 @@ class MemoryAdviser {
     MemoryAdvice advice;
     advice.title = program.memory.fits() && too_large() ? "Make it fit: donate parameters"
                                                         : "Donate parameters that results replace";
-    advice.evidence = StrCat(count, count == 1 ? " result replaces a parameter" : " results replace parameters",
+    advice.evidence = StrCat(Counted(count, "result replaces a parameter", "results replace parameters"),
                              " of the same shape that the program does not donate: both are in HBM at once.");
     advice.action =
         "Donate the old values if nothing reads them after the step (donate_argnums in JAX; a full step in PyTorch/XLA "
         "does it by itself).";
-    advice.changed = StrCat("the program with ", count, count == 1 ? " parameter" : " parameters", " donated");
+    advice.changed = StrCat("the program with ", Counted(count, "parameter"), " donated");
     advice.device_seconds = program.simulation.device_seconds;
     advice.peak_bytes = program.memory.peak_bytes;
     advice.limit_bytes = program.memory.limit_bytes;

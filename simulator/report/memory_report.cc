@@ -58,8 +58,8 @@ void PrintGroups(std::string_view title, const std::vector<LiveBytesGroup>& grou
   *out << "  by " << title << ":\n";
   for (size_t k = 0; k < std::min(groups.size(), kListedGroups); ++k) {
     *out << "    " << FormatBytes(static_cast<double>(groups[k].bytes)) << "  "
-         << FormatFixed(100 * Part(groups[k].bytes, whole), 1) << " %  " << groups[k].arrays
-         << (groups[k].arrays == 1 ? " array  " : " arrays  ")
+         << FormatFixed(100 * Part(groups[k].bytes, whole), 1) << " %  "
+         << Counted(groups[k].arrays, "array  ", "arrays  ")
          << (groups[k].name.empty() ? std::string_view("(none)") : std::string_view(groups[k].name)) << "\n";
   }
   if (groups.size() > kListedGroups) {

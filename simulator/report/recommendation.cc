@@ -31,8 +31,6 @@ constexpr double kMaxSizeReduction = 0.1;  // largest fraction of a size by whic
 constexpr size_t kMaxCandidateSizes = 3;   // number of sizes tried
 constexpr size_t kFetchSteps = 40;         // simulated steps with a fetch in every tenth
 
-std::string_view Plural(int64_t count, std::string_view one, std::string_view many) { return count == 1 ? one : many; }
-
 std::string FormatPercent(double part, double whole) { return Percent(part, whole) + " %"; }
 
 std::string Time(double seconds) {
@@ -132,7 +130,7 @@ class Recommender {
     if (products == 0) return;
     Recommendation advice;
     advice.title = "Compute matmuls in one bf16 pass";
-    advice.evidence = StrCat(products, Plural(products, " matmul requires", " matmuls require"),
+    advice.evidence = StrCat(Counted(products, "matmul requires", "matmuls require"),
                              " high or highest operand precision: three or six passes over the matrix units.");
     advice.action = "Use default precision where the accuracy allows it.";
     advice.changed = "the program without operand_precision";
@@ -158,7 +156,7 @@ class Recommender {
     ConvertFloatTypes(&changed, {ElementType::kF32}, ElementType::kBF16);
     Recommendation advice;
     advice.title = "Compute in bf16";
-    advice.evidence = StrCat(products, Plural(products, " matmul has", " matmuls have"),
+    advice.evidence = StrCat(Counted(products, "matmul has", "matmuls have"),
                              " f32 operands, which take twice the bytes of bf16 in HBM, in vector "
                              "memory and on the links.");
     advice.action = "Use mixed precision (autocast, a bf16 policy), with f32 for long accumulations.";
@@ -211,7 +209,7 @@ class Recommender {
       const double less = static_cast<double>(size - below) / static_cast<double>(size);
       Recommendation advice;
       advice.title = StrCat("Choose ", below, " instead of ", size);
-      advice.evidence = StrCat(s.products, Plural(s.products, " matmul has", " matmuls have"), " a dimension of ", size,
+      advice.evidence = StrCat(Counted(s.products, "matmul has", "matmuls have"), " a dimension of ", size,
                                ", which the matrix units of ", tile, " by ", tile, " pad to ", below + tile, ": ",
                                FormatPercent(s.padded, s.whole), " of their time is padding.");
       advice.action = StrCat("Make the size a multiple of ", tile, " (", below, ": ", FormatPercent(less, 1),
@@ -232,8 +230,8 @@ class Recommender {
     const KernelPlan plan(input_.module);
     const int64_t count = static_cast<int64_t>(variation.stragglers.size());
     Recommendation advice;
-    advice.title = Plural(count, "Replace the slow device", "Replace the slow devices");
-    advice.evidence = StrCat(count, Plural(count, " device computes", " devices compute"), " longer than the other ",
+    advice.title = count == 1 ? "Replace the slow device" : "Replace the slow devices";
+    advice.evidence = StrCat(Counted(count, "device computes", "devices compute"), " longer than the other ",
                              input_.simulation.devices.devices - count, ", which stall at each collective.");
     advice.action = "Find what slows it (heat, a failing chip, another process on its host), or leave its host out.";
     advice.changed = "the program on devices of which none is slow";

@@ -214,8 +214,8 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
   *out << "device time  " << FormatSeconds(s.device_seconds) << " \u00b1 " << FormatFixed(100 * uncertainty.relative, 0)
        << " %: core busy " << FormatSeconds(s.core_busy) << ", stalled " << FormatSeconds(s.stall) << "\n";
   if (s.prefetches > 0) {
-    *out << "first run    " << FormatSeconds(s.first_run_seconds) << ": waits for " << s.prefetches
-         << (s.prefetches == 1 ? " copy" : " copies") << " that a run starts for the next one\n";
+    *out << "first run    " << FormatSeconds(s.first_run_seconds) << ": waits for "
+         << Counted(s.prefetches, "copy", "copies") << " that a run starts for the next one\n";
   }
   PrintUncertainty(uncertainty, out);
   *out << "operations   " << FormatSignificant(s.flops / 1e9) << " GFLOP, "

@@ -47,7 +47,6 @@ CONTEXT = {
         "hlokit::lazy", "Tracer& tracer, nn::Optimizer& optimizer, std::function<Tensor(const Tensor&)> model, "
         "Tensor x, Tensor y"),
     "tracer/lowering/xla_op.h": ("hlokit::lazy", "XlaOp x"),
-    "tracer/nn/init.h": ("hlokit::lazy", "Tensor weight"),
     "tracer/observe/profiling.h": (
         "hlokit::lazy", "Tracer& tracer, std::function<Tensor(const Tensor&)> Loss, "
         "std::function<Tensor(const Tensor&)> Logits, Tensor batch"),

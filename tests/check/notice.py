@@ -34,6 +34,7 @@ LIBRARIES = (
     ("nlohmann-json", r"nlohmann/", None),
     ("oneDNN", r"oneapi/|dnnl.*\.h", r"dnnl"),
     ("protobuf", r"google/protobuf/", r"protobuf(-lite)?"),
+    ("pugixml", r"pugi(xml|config)\.hpp", r"pugixml"),
     ("pybind11", r".*pybind11/", None),
     ("xxHash", r"xxh.*\.h", r"xxhash"),
     ("zlib", r"zlib\.h|zconf\.h", r"z"),

@@ -27,6 +27,7 @@ PACKAGES = {
     "libabsl-dev": "Abseil", "libre2-dev": "RE2", "libcli11-dev": "CLI11", "libxxhash-dev": "xxHash",
     "nlohmann-json3-dev": "nlohmann-json", "zlib1g-dev": "zlib", "libprotobuf-dev": "protobuf", "libgrpc++-dev": "gRPC",
     "libcurl4-openssl-dev": "libcurl", "libssl-dev": "OpenSSL", "libhiredis-dev": "hiredis",
+    "libpugixml-dev": "pugixml",
     "libopenmpi-dev": "Open MPI", "openmpi-bin": None, "libdnnl-dev": "oneDNN", "llvm-19-dev": "LLVM",
 }
 

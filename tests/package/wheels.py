@@ -31,7 +31,8 @@ import environment
 TOOLS = ("hlo-diff", "hlo-inspect", "hlo-opt", "hlo-profile", "hlo-reduce", "hlo-run", "hlo-translate", "hlo-view", "ir-dump")
 LIBRARIES = ("messages", "pjrt", "onednn", "llvm", "stores")
 # Bundled by auditwheel, by the beginning of the name.
-BUNDLED = ("libabsl_", "libprotobuf", "libgrpc", "libre2", "libcurl", "libhiredis", "libdnnl", "libLLVM", "libssl", "libcrypto")
+BUNDLED = ("libabsl_", "libprotobuf", "libgrpc", "libre2", "libcurl", "libhiredis", "libdnnl", "libLLVM", "libpugixml", "libssl",
+           "libcrypto")
 
 PROGRAM = """
 import ctypes, importlib.metadata, sys

@@ -139,7 +139,7 @@ std::string CapturedFunction::Report() const {
               " results\n");
   }
   for (const auto& [why, times] : reasons_)
-    StrAppend(&out, "  traced ", times, times == 1 ? " time: " : " times: ", why, "\n");
+    StrAppend(&out, "  traced ", Counted(times, "time: ", "times: "), why, "\n");
   return out;
 }
 

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "tracer/nn/distributions.h"
-#include "tracer/nn/init.h"
 
 namespace hlokit::lazy::models {
 namespace {
@@ -84,9 +83,8 @@ const Rule& RuleFor(std::string_view model, const ParameterSpec& spec, size_t ra
 }
 
 double BasisOf(Basis basis, const ModelConfig& config, const ParameterSpec& spec, absl::Span<const int64_t> dims) {
-  const double fan_out = dims.size() > 1 ? nn::init::FansOf(dims).second
-                         : dims.empty()  ? 1
-                                         : static_cast<double>(dims[0]);
+  double fan_out = dims.empty() ? 1 : static_cast<double>(dims[0]);
+  for (size_t i = 2; i < dims.size(); ++i) fan_out *= static_cast<double>(dims[i]);
   const auto fan_in = static_cast<double>(std::max<int64_t>(spec.fan_in, 1));
   const auto hidden = static_cast<double>(config.hidden);
   switch (basis) {

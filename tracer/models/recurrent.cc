@@ -7,7 +7,7 @@
 #include "tracer/models/blocks.h"
 #include "tracer/models/model.h"
 #include "tracer/nn/layers.h"
-#include "tracer/nn/recurrent_layers.h"
+#include "tracer/nn/lstm.h"
 
 namespace hlokit::lazy::models {
 namespace {
@@ -21,7 +21,7 @@ class LstmModel : public LanguageModel {
   LstmModel(const ModelConfig& c, nn::ParameterRegistry* r) : LanguageModel(c) {
     const ModuleScope s(r);
     encoder_ = Embedding(s["encoder"], c.vocab, c.hidden);
-    nn::RecurrentOptions options;
+    nn::LstmOptions options;
     options.num_layers = c.layers;
     options.batch_first = true;
     options.dropout = c.dropout;

@@ -83,9 +83,8 @@ absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Create(Tracer* trace
   if (options.warmup > 0) schedule = nn::WithWarmup(*std::move(schedule), options.warmup);
   const auto most = static_cast<int64_t>(replica.model->stage_count()) - 1;
   if (options.graph_breaks > most) {
-    return absl::InvalidArgumentError(StrCat("the model has ", most + 1, " stages, between which are at most ", most,
-                                             most == 1 ? " graph break" : " graph breaks", ", not ",
-                                             options.graph_breaks));
+    return absl::InvalidArgumentError(StrCat("the model has ", most + 1, " stages, between which are at most ",
+                                             Counted(most, "graph break"), ", not ", options.graph_breaks));
   }
   auto step = std::unique_ptr<TrainingStep>(new TrainingStep(tracer, replica, options, *std::move(schedule)));
   if (options.capture == Capture::kForwardBackward) {

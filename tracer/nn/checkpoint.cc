@@ -88,7 +88,7 @@ absl::Status LoadCheckpoint(const std::string& path, std::string_view optimizer,
   const std::optional<int64_t> steps = FindNumber(*file, "steps");
   if (!steps || *steps < 0) return error("the checkpoint has no valid number of steps");
   if (!FindNumber(*file, StrCat("seed.", devices.size() - 1)) || FindNumber(*file, StrCat("seed.", devices.size()))) {
-    return error(StrCat("the checkpoint is not of ", devices.size(), devices.size() == 1 ? " device" : " devices"));
+    return error(StrCat("the checkpoint is not of ", Counted(devices.size(), "device")));
   }
   const std::vector<interp::NamedValue> model = Part(file->tensors, kModel), state = Part(file->tensors, kOptimizer);
   for (size_t d = 0; d < devices.size(); ++d) {

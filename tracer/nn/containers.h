@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules in a row: applied one after another (Sequential), or held (ModuleList). Children are named by their
-// positions, as in torch.
+// Modules in a row, applied one after another. They are named by their positions, as in torch.
 #ifndef HLOKIT_TRACER_NN_CONTAINERS_H_
 #define HLOKIT_TRACER_NN_CONTAINERS_H_
 
@@ -66,25 +65,6 @@ class Sequential {
 
   ModuleScope scope_;
   std::vector<std::function<Tensor(const Tensor&, bool)>> stages_;
-};
-
-template <typename Module>
-class ModuleList {
- public:
-  explicit ModuleList(ModuleScope scope) : scope_(std::move(scope)) {}
-
-  template <typename... A>
-  Module& Add(A&&... arguments) {
-    return modules_.emplace_back(scope_[size()], std::forward<A>(arguments)...);
-  }
-  int64_t size() const { return static_cast<int64_t>(modules_.size()); }
-  const Module& operator[](int64_t i) const { return modules_[static_cast<size_t>(i)]; }
-  auto begin() const { return modules_.begin(); }
-  auto end() const { return modules_.end(); }
-
- private:
-  ModuleScope scope_;
-  std::vector<Module> modules_;
 };
 
 }  // namespace hlokit::lazy::nn

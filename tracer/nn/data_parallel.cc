@@ -27,13 +27,4 @@ void ReduceGradients(const Optimizer& optimizer, const std::source_location& loc
   for (size_t i = 0; i < gradients.size(); ++i) WriteInPlace(gradients[i], means[i]);
 }
 
-absl::Status OptimizerStep(Optimizer* optimizer, bool barrier, const std::source_location& location) {
-  const ScopedSourceLocation site(location);
-  ReduceGradients(*optimizer);
-  optimizer->Step();
-  if (!barrier || optimizer->parameters().empty()) return absl::OkStatus();
-  DeviceState* const device = optimizer->parameters()[0].device();
-  return device->tracer()->MarkStep(device);
-}
-
 }  // namespace hlokit::lazy::nn

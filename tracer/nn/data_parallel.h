@@ -5,7 +5,6 @@
 
 #include <source_location>
 
-#include "absl/status/status.h"
 #include "tracer/nn/optimizer.h"
 
 namespace hlokit::lazy::nn {
@@ -14,10 +13,6 @@ namespace hlokit::lazy::nn {
 // number of devices, like xm.reduce_gradients. Every device must call it.
 void ReduceGradients(const Optimizer& optimizer,
                      const std::source_location& location = std::source_location::current());
-
-// Calls ReduceGradients and a step of the optimizer, like xm.optimizer_step; with `barrier` also marks a step.
-absl::Status OptimizerStep(Optimizer* optimizer, bool barrier = false,
-                           const std::source_location& location = std::source_location::current());
 
 }  // namespace hlokit::lazy::nn
 

@@ -42,32 +42,6 @@ struct Conv2d {
   }
 };
 
-// torch.nn.ConvTranspose1d, 2d and 3d.
-template <int kSpatial>
-struct ConvTransposeNd {
-  Tensor weight, bias;
-  int64_t stride = 1, padding = 0, output_padding = 0, groups = 1, dilation = 1;
-
-  ConvTransposeNd() = default;
-  ConvTransposeNd(const ModuleScope& s, int64_t in, int64_t out, int64_t kernel, int64_t stride_ = 1,
-                  int64_t padding_ = 0, int64_t output_padding_ = 0, int64_t groups_ = 1, bool with_bias = true,
-                  int64_t dilation_ = 1)
-      : stride(stride_), padding(padding_), output_padding(output_padding_), groups(groups_), dilation(dilation_) {
-    IntList sizes = {in, out / groups};
-    sizes.resize(2 + kSpatial, kernel);
-    weight = s.Parameter("weight", sizes, ParameterKind::kWeight);
-    if (with_bias) bias = s.Parameter("bias", {out}, ParameterKind::kBias);
-  }
-  Tensor operator()(const LocatedTensor& x) const {
-    constexpr Op kOps[] = {Op::conv_transpose1d, Op::conv_transpose2d, Op::conv_transpose3d};
-    return InvokeOp(kOps[kSpatial - 1], x, weight, bias, IntList{stride}, IntList{padding}, IntList{output_padding},
-                    groups, IntList{dilation});
-  }
-};
-using ConvTranspose1d = ConvTransposeNd<1>;
-using ConvTranspose2d = ConvTransposeNd<2>;
-using ConvTranspose3d = ConvTransposeNd<3>;
-
 struct BatchNorm2d {
   Tensor weight, bias, running_mean, running_var, num_batches_tracked;
 
@@ -86,35 +60,6 @@ struct BatchNorm2d {
                                1e-5)[0];
   }
 };
-
-// torch.nn.InstanceNorm1d, 2d and 3d.
-struct InstanceNorm {
-  Tensor weight, bias, running_mean, running_var, num_batches_tracked;
-  double eps = 1e-5, momentum = 0.1;
-
-  InstanceNorm() = default;
-  InstanceNorm(const ModuleScope& s, int64_t features, double epsilon = 1e-5, double momentum_ = 0.1,
-               bool affine = false, bool track_running_stats = false)
-      : eps(epsilon), momentum(momentum_) {
-    if (affine) {
-      weight = s.Parameter("weight", {features}, ParameterKind::kNormWeight);
-      bias = s.Parameter("bias", {features}, ParameterKind::kBias);
-    }
-    if (track_running_stats) {
-      running_mean = s.Buffer("running_mean", {features}, 0);
-      running_var = s.Buffer("running_var", {features}, 1);
-      num_batches_tracked = s.IntegerBuffer("num_batches_tracked");
-    }
-  }
-  // Normalizes by running statistics only in evaluation, if there are any.
-  Tensor operator()(const LocatedTensor& x, bool training) const {
-    const bool own = training || !running_mean.defined();
-    return InvokeOp(Op::instance_norm, x, weight, bias, running_mean, running_var, own, momentum, eps, false);
-  }
-};
-using InstanceNorm1d = InstanceNorm;
-using InstanceNorm2d = InstanceNorm;
-using InstanceNorm3d = InstanceNorm;
 
 struct GroupNorm {
   Tensor weight, bias;

@@ -125,8 +125,8 @@ namespace {
 
 bool HasRank(OpKernelContext& c, size_t i, int64_t rank) {
   if (c.tensor(i).dim() == rank) return true;
-  c.Fail(StrCat("`", SchemaOf(c.op()).args[i].name, "` must have ", rank, rank == 1 ? " dimension" : " dimensions",
-                ", but has ", c.tensor(i).dim()));
+  c.Fail(StrCat("`", SchemaOf(c.op()).args[i].name, "` must have ", Counted(rank, "dimension"), ", but has ",
+                c.tensor(i).dim()));
   return false;
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/ops/collective.h"
 
-#include <cstring>
-
 #include "ir/core/str_cat.h"
 #include "tracer/autograd/node.h"
 #include "tracer/dispatch/functions.h"
@@ -92,8 +90,6 @@ int64_t WorldSize(DeviceState* device) {
 }
 
 int64_t GlobalOrdinal(DeviceState* device) { return device->device()->ordinal(); }
-
-bool IsMasterOrdinal(DeviceState* device) { return GlobalOrdinal(device) == 0; }
 
 Tensors AllReduce(ReduceType type, const Tensors& tensors, double scale, const Groups& groups,
                   const std::source_location& location) {
@@ -190,22 +186,6 @@ void CollectiveBroadcast(const Tensors& tensors, int64_t root, const std::source
 
 absl::StatusOr<std::vector<std::string>> Rendezvous(DeviceState* device, std::string_view tag, std::string payload) {
   return device->tracer()->host_rendezvous().Meet(static_cast<size_t>(GlobalOrdinal(device)), tag, std::move(payload));
-}
-
-absl::StatusOr<double> MeshReduce(DeviceState* device, std::string_view tag, double value,
-                                  const std::function<double(absl::Span<const double>)>& reduce) {
-  absl::StatusOr<std::vector<std::string>> payloads =
-      Rendezvous(device, tag, std::string(reinterpret_cast<const char*>(&value), sizeof(value)));
-  if (!payloads.ok()) return payloads.status();
-  std::vector<double> values(payloads->size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    if ((*payloads)[i].size() != sizeof(double)) {
-      return absl::InvalidArgumentError(
-          StrCat("device ", static_cast<int64_t>(i), " arrived at `", tag, "` without a number"));
-    }
-    std::memcpy(&values[i], (*payloads)[i].data(), sizeof(double));
-  }
-  return reduce(values);
 }
 
 }  // namespace hlokit::lazy

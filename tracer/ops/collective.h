@@ -6,7 +6,6 @@
 #define HLOKIT_TRACER_OPS_COLLECTIVE_H_
 
 #include <cstdint>
-#include <functional>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -28,7 +27,6 @@ using Groups = std::vector<std::vector<int64_t>>;
 // Returns the number of devices and replicas that run the program, and that of the device among them.
 int64_t WorldSize(DeviceState* device);
 int64_t GlobalOrdinal(DeviceState* device);
-bool IsMasterOrdinal(DeviceState* device);
 
 // Returns the tensors, all of one device, combined with those of the other members of the group and multiplied by
 // `scale`.
@@ -55,9 +53,6 @@ void CollectiveBroadcast(const Tensors& tensors, int64_t root = 0,
 // device. Unlike PyTorch/XLA's it leaves no trace in graphs.
 absl::StatusOr<std::vector<std::string>> Rendezvous(DeviceState* device, std::string_view tag,
                                                     std::string payload = "");
-// Returns `reduce` of the numbers that the devices arrive with, by ordinal.
-absl::StatusOr<double> MeshReduce(DeviceState* device, std::string_view tag, double value,
-                                  const std::function<double(absl::Span<const double>)>& reduce);
 
 }  // namespace hlokit::lazy
 

@@ -53,17 +53,6 @@ bool RequireSameSizes(OpKernelContext& c, size_t a, size_t b) {
   return false;
 }
 
-bool RequireNonemptyFeatures(OpKernelContext& c, size_t i) {
-  const Tensor& t = c.tensor(i);
-  for (int64_t d = 1; d < t.dim(); ++d) {
-    if (t.size(d) != 0) continue;
-    c.Fail(StrCat(NameOf(c), "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ",
-                  ListToString(t.sizes()), " with dimension ", d, " being empty"));
-    return false;
-  }
-  return true;
-}
-
 bool ReadExtents(OpKernelContext& c, size_t i, int64_t count, int64_t least, Dims absent, IntList* out) {
   Dims given = c.ints(i);
   if (given.empty()) given = absent;

@@ -26,8 +26,6 @@ bool RequireFloat(OpKernelContext& c, size_t i);
 bool RequireRank(OpKernelContext& c, size_t i, int64_t low, int64_t high);
 // Fails unless the sizes of tensors a and b are equal.
 bool RequireSameSizes(OpKernelContext& c, size_t a, size_t b);
-// Fails unless the dimensions of tensor argument i after the first are not empty.
-bool RequireNonemptyFeatures(OpKernelContext& c, size_t i);
 // Reads `count` numbers of argument i, of which one may stand for all, each from `least` to kMaxExtent. If the list is
 // empty, `absent` is read.
 bool ReadExtents(OpKernelContext& c, size_t i, int64_t count, int64_t least, Dims absent, IntList* out);

@@ -126,16 +126,6 @@ absl::Status MarkSharding(const Tensor& tensor, const Mesh& mesh, const Partitio
   return absl::OkStatus();
 }
 
-void ClearSharding(const Tensor& tensor) {
-  if (!tensor.defined()) return;
-  TensorData& data = *tensor.impl()->data;
-  DeviceLock lock(data.device->mutex());
-  data.sharding = ListId();
-  const bool is_data = data.ir.valid() && data.ir_epoch == data.device->graph().epoch() &&
-                       data.device->graph().node(data.ir.node).op == Op::device_data;
-  if (is_data) data.ir = NodeOutput();
-}
-
 std::optional<Tiling> ShardingOf(const Tensor& tensor) {
   if (!tensor.defined() || !tensor.impl()->data->sharding.valid()) return std::nullopt;
   return Tiling::FromArgs(DecodeArgs(tensor.device()->context().list(tensor.impl()->data->sharding)), 0);

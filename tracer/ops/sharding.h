@@ -34,8 +34,6 @@ absl::StatusOr<Tiling> TilingOf(const Mesh& mesh, const PartitionSpec& spec);
 // Annotates a tensor in place: data as a parameter with a sharding, in each program that reads it; a result as a
 // custom-call to Sharding too. Returns an error if it has another annotation.
 absl::Status MarkSharding(const Tensor& tensor, const Mesh& mesh, const PartitionSpec& spec);
-// Removes the annotation of data.
-void ClearSharding(const Tensor& tensor);
 // Returns the annotation of a tensor.
 std::optional<Tiling> ShardingOf(const Tensor& tensor);
 

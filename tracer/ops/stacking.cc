@@ -66,8 +66,8 @@ void SplitSections(OpKernelContext& c, const Tensor& t, int64_t sections, int64_
 void SplitAlong(OpKernelContext& c, std::string_view name, int64_t min_rank, int64_t dim, bool by_sections) {
   const Tensor& t = c.tensor(0);
   if (t.dim() < min_rank) {
-    return c.Fail(StrCat("torch.", name, " requires a tensor with at least ", min_rank, " dimension",
-                         min_rank == 1 ? "" : "s", ", but got a tensor with ", t.dim(), " dimensions!"));
+    return c.Fail(StrCat("torch.", name, " requires a tensor with at least ", Counted(min_rank, "dimension"),
+                         ", but got a tensor with ", t.dim(), " dimensions!"));
   }
   if (!by_sections) return c.Return(SplitAt(t, c.ints(1), dim));
   const int64_t sections = c.int_arg(1);

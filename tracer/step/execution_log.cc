@@ -44,8 +44,6 @@ bool EndsStep(SyncReason cause) {
   return false;
 }
 
-std::string Plural(int64_t n, std::string_view noun) { return StrCat(n, " ", noun, n == 1 ? "" : "s"); }
-
 struct Summary {
   int64_t steps = 0;
   int64_t most = 0;  // maximal graphs of a step
@@ -115,11 +113,11 @@ std::string GraphReport(const std::vector<ExecutionRecord>& executions) {
       const auto n = std::count_if(executions.begin(), executions.end(), [&](const ExecutionRecord& other) {
         return other.step == e.step && other.device == e.device;
       });
-      StrAppend(&out, "step ", e.step, " on ", e.device, ": ", Plural(n, "graph"), "\n");
+      StrAppend(&out, "step ", e.step, " on ", e.device, ": ", Counted(n, "graph"), "\n");
     }
     previous = &e;
-    StrAppend(&out, "  ", ToString(e.graph), " ", ToString(e.program), ", ", Plural(e.nodes, "node"), ", ",
-              Plural(e.inputs, "input"), ", ", Plural(e.outputs, "output"), ", ", e.donated, " donated, ",
+    StrAppend(&out, "  ", ToString(e.graph), " ", ToString(e.program), ", ", Counted(e.nodes, "node"), ", ",
+              Counted(e.inputs, "input"), ", ", Counted(e.outputs, "output"), ", ", e.donated, " donated, ",
               ToString(e.cause));
     if (!EndsStep(e.cause)) StrAppend(&out, " of ", e.root);
     if (!e.name.empty()) StrAppend(&out, " ", e.name);
@@ -127,12 +125,12 @@ std::string GraphReport(const std::vector<ExecutionRecord>& executions) {
     out += "\n";
   }
   const Summary s = Summarize(executions);
-  StrAppend(&out, Plural(s.steps, "step"), ", ", Plural(static_cast<int64_t>(executions.size()), "graph"),
-            " run, at most ", s.most, " a step, ", static_cast<int64_t>(s.different.size()), " different, ", s.compiled,
-            " compiled, ", s.loaded, " loaded\n");
+  StrAppend(&out, Counted(s.steps, "step"), ", ", Counted(executions.size(), "graph"), " run, at most ", s.most,
+            " a step, ", static_cast<int64_t>(s.different.size()), " different, ", s.compiled, " compiled, ", s.loaded,
+            " loaded\n");
   for (const auto& [what, times] : s.breaks) {
     StrAppend(&out, "broken by ", what.first, what.second.empty() ? "" : StrCat(", at ", what.second), ": ",
-              Plural(times, "time"), "\n");
+              Counted(times, "time"), "\n");
   }
   return out;
 }

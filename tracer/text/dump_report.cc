@@ -63,8 +63,7 @@ std::string DeduplicationReport(const TextDump& dump) {
   std::string out = StrCat(dump.graphs.size(), " graphs, ", groups.size(), " different\n");
   for (size_t k = 0; k < groups.size(); ++k) {
     const TextGraph& g = dump.graphs[groups[k][0]];
-    StrAppend(&out, "graph ", groups[k][0] + 1, ": ", g.nodes.size(), " nodes, ", groups[k].size(),
-              groups[k].size() == 1 ? " time" : " times");
+    StrAppend(&out, "graph ", groups[k][0] + 1, ": ", g.nodes.size(), " nodes, ", Counted(groups[k].size(), "time"));
     if (!g.frame.empty()) StrAppend(&out, ", at ", g.frame);
     out += "\n";
     if (k > 0) {

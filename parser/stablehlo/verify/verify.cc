@@ -214,8 +214,7 @@ bool Rules::CheckValues(const std::vector<mlir::ValueDefinition>& definitions, a
   size_t variadic = 0;
   for (const mlir::ValueDefinition& d : definitions) variadic += d.variadic;
   if (variadic == 0 && values.size() != definitions.size()) {
-    return Fail(StrCat("expected ", definitions.size(), " ", what, definitions.size() == 1 ? "" : "s", ", but found ",
-                       values.size()));
+    return Fail(StrCat("expected ", Counted(definitions.size(), what), ", but found ", values.size()));
   }
   if (values.size() + variadic < definitions.size()) {
     return Fail(StrCat("expected ", definitions.size() - variadic, " or more ", what, "s, but found ", values.size()));

@@ -20,6 +20,7 @@
 #include "ir/sharding/tile_assignment.h"
 #include "ir/sharding/tiling_arithmetic.h"
 #include "ir/text/frontend_attributes.h"
+#include "ir/types/fold_shape.h"
 #include "passes/annotations/annotations.h"
 
 namespace hlokit::spmd {
@@ -326,54 +327,18 @@ Value ComputationPartitioner::Unpack(InstructionId value, Shape whole, const Lea
 }
 
 InstructionId ComputationPartitioner::Pack(Shape whole, absl::Span<const InstructionId> leaves) {
-  if (!whole.IsTuple()) return leaves[0];
-  struct Frame {
-    Shape shape;
-    std::vector<InstructionId> elements;
-  };
-  std::vector<Frame> stack = {{whole, {}}};
   size_t next = 0;
-  while (true) {
-    Frame& top = stack.back();
-    const auto at = static_cast<int64_t>(top.elements.size());
-    if (at == top.shape.tuple_size()) {
-      const InstructionId tuple = builder().MakeTuple(top.elements);
-      stack.pop_back();
-      if (stack.empty()) return tuple;
-      stack.back().elements.push_back(tuple);
-    } else if (top.shape.element(at).IsTuple()) {
-      const Shape element = top.shape.element(at);
-      stack.push_back({element, {}});
-    } else {
-      top.elements.push_back(leaves[next++]);
-    }
-  }
+  return FoldShape(
+      whole, [&](Shape) { return leaves[next++]; },
+      [&](const std::vector<InstructionId>& elements) { return builder().MakeTuple(elements); });
 }
 
 Shape ComputationPartitioner::LocalShapeOf(Shape whole, const LeafTilings& tilings) {
   ShapeTable& shapes = module_.context().shapes;
-  if (!whole.IsTuple()) return LocalShape(&shapes, whole, *tilings[0]);
-  struct Frame {
-    Shape shape;
-    std::vector<Shape> elements;
-  };
-  std::vector<Frame> stack = {{whole, {}}};
   size_t next = 0;
-  while (true) {
-    Frame& top = stack.back();
-    const auto at = static_cast<int64_t>(top.elements.size());
-    if (at == top.shape.tuple_size()) {
-      const Shape tuple = shapes.Tuple(top.elements);
-      stack.pop_back();
-      if (stack.empty()) return tuple;
-      stack.back().elements.push_back(tuple);
-    } else if (top.shape.element(at).IsTuple()) {
-      const Shape element = top.shape.element(at);
-      stack.push_back({element, {}});
-    } else {
-      top.elements.push_back(LocalShape(&shapes, top.shape.element(at), *tilings[next++]));
-    }
-  }
+  return FoldShape(
+      whole, [&](Shape leaf) { return LocalShape(&shapes, leaf, *tilings[next++]); },
+      [&](const std::vector<Shape>& elements) { return shapes.Tuple(elements); });
 }
 
 InstructionId ComputationPartitioner::PackResharded(const Value& value, Shape whole, const LeafTilings& tilings) {

@@ -37,7 +37,7 @@ bool IsClonable(Computation function) {
   for (Instruction i : function.instructions()) {
     const bool simple = HasTrait(i.opcode(), kLeaf) || HasTrait(i.opcode(), kElementwise) ||
                         (i.opcode() == Opcode::kTuple && i.is_root());
-    if (!simple || HasControlEdges(i) || (i.opcode() != Opcode::kTuple && !i.shape().IsArray())) return false;
+    if (!simple || i.has_control_edges() || (i.opcode() != Opcode::kTuple && !i.shape().IsArray())) return false;
   }
   return true;
 }

@@ -49,7 +49,7 @@ absl::StatusOr<bool> ConditionalSimplifier::Run(Module& module) {
   bool changed = false;
   for (InstructionId id : conditionals) {
     const Instruction conditional = module.instruction(id);
-    if (conditional.has(Attr::kControlPredecessors) || !conditional.control_successors().empty()) continue;
+    if (conditional.has_control_edges()) continue;
     const std::vector<Computation> branches = conditional.called_computations();
     const std::optional<size_t> branch = KnownBranch(conditional, branches, same);
     if (!branch || *branch >= branches.size()) continue;

@@ -33,7 +33,7 @@ namespace {
 constexpr int kMaxDepth = 3;
 
 bool MayMove(Instruction i) {
-  if (HasControlEdges(i) || i.has(Attr::kSharding) || HasTrait(i.opcode(), kImpure) || HasSideEffectNoRecurse(i) ||
+  if (i.has_control_edges() || i.has(Attr::kSharding) || HasTrait(i.opcode(), kImpure) || HasSideEffectNoRecurse(i) ||
       !i.shape().IsArray() || (i.opcode() == Opcode::kConstant && i.literal().elided)) {
     return false;
   }
@@ -261,7 +261,8 @@ class BranchEnds {
         if (!boundaries_[operand].argument.valid()) continue;
         for (InstructionId id : boundaries_[operand].instructions) {
           const Instruction i = module_.instruction(id);
-          if (!i.record().parent.valid() || i.has_users() || i.opcode() == Opcode::kParameter || HasControlEdges(i)) {
+          if (!i.record().parent.valid() || i.has_users() || i.opcode() == Opcode::kParameter ||
+              i.has_control_edges()) {
             continue;
           }
           MergeMetadata(module_, id, boundaries_[boundary].value);
@@ -292,13 +293,14 @@ bool CanChangeResults(const CallGraph& calls, Instruction conditional) {
     const bool is_own = std::all_of(callers.begin(), callers.end(),
                                     [conditional](const CallSite& site) { return site.caller == conditional.id(); });
     if (!is_own || (callers.size() > 1 && !IsCloneable(branch)) || root.opcode() != Opcode::kTuple ||
-        root.has_users() || HasControlEdges(root) || root.has(Attr::kSharding) || root.shape() != conditional.shape()) {
+        root.has_users() || root.has_control_edges() || root.has(Attr::kSharding) ||
+        root.shape() != conditional.shape()) {
       return false;
     }
   }
   const std::vector<Instruction> users = conditional.users();
   return std::none_of(users.begin(), users.end(), [](Instruction user) {
-    return user.opcode() == Opcode::kGetTupleElement && (HasControlEdges(user) || user.has(Attr::kSharding));
+    return user.opcode() == Opcode::kGetTupleElement && (user.has_control_edges() || user.has(Attr::kSharding));
   });
 }
 

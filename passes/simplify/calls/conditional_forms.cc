@@ -135,7 +135,7 @@ absl::StatusOr<bool> ConditionalToSelect::Run(Module& module) {
     if (applied[c.value] == 0) continue;
     std::vector<InstructionId> conditionals;
     for (Instruction i : module.computation(c).instructions()) {
-      if (ReturnsArray(i) && !HasControlEdges(i)) conditionals.push_back(i.id());
+      if (ReturnsArray(i) && !i.has_control_edges()) conditionals.push_back(i.id());
     }
     for (InstructionId id : conditionals) {
       const Instruction conditional = module.instruction(id);

@@ -15,9 +15,8 @@ namespace {
 
 bool MayInline(Instruction call, Computation callee) {
   return !call.bool_attr(Attr::kIsComposite) && callee.execution_thread() == call.parent().execution_thread() &&
-         !call.has(Attr::kControlPredecessors) && call.control_successors().empty() &&
-         !call.has(Attr::kBackendConfig) && call.operand_count() == callee.parameter_count() &&
-         callee.root().shape() == call.shape();
+         !call.has_control_edges() && !call.has(Attr::kBackendConfig) &&
+         call.operand_count() == callee.parameter_count() && callee.root().shape() == call.shape();
 }
 
 // Returns how many instructions the module gains if all calls of `callee` are inlined, before simplification.

@@ -28,7 +28,7 @@ bool MayMove(Instruction i, const SideEffects& effects) {
   return i.opcode() != Opcode::kParameter && !effects.Of(i) && !HasTrait(i.opcode(), kCollective) &&
          !HasTrait(i.opcode(), kControlFlow) && !HasTrait(i.opcode(), kAsyncChain) &&
          !OpcodeSet{Opcode::kCustomCall, Opcode::kOptimizationBarrier, Opcode::kCopy}.Contains(i.opcode()) &&
-         !i.is_root() && !i.has(Attr::kControlPredecessors) && i.control_successors().empty() &&
+         !i.is_root() && !i.has_control_edges() &&
          !i.has(Attr::kSharding);
 }
 

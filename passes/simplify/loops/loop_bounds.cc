@@ -153,7 +153,7 @@ absl::StatusOr<bool> ControlFlowFlattening::Run(Module& module) {
   for (InstructionId id : WhileLoops(module)) {
     const Instruction loop = module.instruction(id);
     const std::optional<int64_t> trip_count = TripCount(loop);
-    if ((trip_count && !flattens) || HasControlEdges(loop) || loop.has(Attr::kSharding)) continue;
+    if ((trip_count && !flattens) || loop.has_control_edges() || loop.has(Attr::kSharding)) continue;
     const std::optional<CanonicalLoop> plain = MatchCanonicalLoop(loop, callers);
     if (!plain || !plain->condition.root().shape().IsScalar()) continue;
     if (!flattens) {

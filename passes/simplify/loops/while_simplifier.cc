@@ -85,7 +85,7 @@ std::vector<uint8_t> NeededElements(const CanonicalLoop& plain, const Conservati
   absl::flat_hash_map<uint32_t, bool> seen;
   const Instruction root = plain.body.root();
   for (Instruction i : plain.body.instructions()) {
-    if (effects.Of(i) || HasControlEdges(i)) reach.push_back(i.id());
+    if (effects.Of(i) || i.has_control_edges()) reach.push_back(i.id());
   }
   while (true) {
     while (!reach.empty()) {
@@ -140,7 +140,7 @@ bool MergeEqualElements(Module& module, const CanonicalLoop& plain) {
 bool ForwardUnchanged(Module& module, const CanonicalLoop& plain) {
   std::vector<InstructionId> elements;
   for (const auto& use : plain.loop.uses()) {
-    if (use.user.opcode() != Opcode::kGetTupleElement || HasControlEdges(use.user)) continue;
+    if (use.user.opcode() != Opcode::kGetTupleElement || use.user.has_control_edges()) continue;
     if (plain.unchanged[static_cast<size_t>(use.user.int_attr(Attr::kIndex))]) elements.push_back(use.user.id());
   }
   for (InstructionId element : elements) {
@@ -198,7 +198,7 @@ bool WhileLoopSimplifier::RemoveShortLoops(Module& module) {
       const Instruction i = module.instruction(id);
       next = i.record().next;
       const std::optional<int64_t> trip_count =
-          i.opcode() == Opcode::kWhile && !HasControlEdges(i) ? TripCountUpToOne(i) : std::nullopt;
+          i.opcode() == Opcode::kWhile && !i.has_control_edges() ? TripCountUpToOne(i) : std::nullopt;
       if (trip_count && i.operand(0).shape() == i.shape() && !effects.Of(i.computation_attr(Attr::kCondition))) {
         if (*trip_count == 0) {
           CarryCount(module, i, /*ran=*/false, i.operand(0).id());
@@ -246,7 +246,7 @@ bool WhileLoopSimplifier::RunOnce(Module& module) {
   const std::vector<uint32_t> callers = CountCallers(module);
   for (InstructionId id : WhileLoops(module)) {
     const Instruction loop = module.instruction(id);
-    if (!loop.record().parent.valid() || HasControlEdges(loop)) continue;
+    if (!loop.record().parent.valid() || loop.has_control_edges()) continue;
     const Computation body = loop.computation_attr(Attr::kBody);
     if (callers[body.id().value] == 1) EraseUnused(module, body, effects);
     const Computation condition = loop.computation_attr(Attr::kCondition);
@@ -297,7 +297,7 @@ absl::StatusOr<bool> WhileLoopConstantSinking::Run(Module& module) {
       for (const Computation& c : {plain->body, plain->condition}) {
         std::vector<InstructionId> reads;
         for (const auto& use : c.parameter(0).uses()) {
-          if (use.user.int_attr(Attr::kIndex) != k || HasControlEdges(use.user)) continue;
+          if (use.user.int_attr(Attr::kIndex) != k || use.user.has_control_edges()) continue;
           // A read that only forwards the element needs no constant.
           bool other_use = use.user == c.root();
           for (const auto& next : use.user.uses())
@@ -333,7 +333,7 @@ absl::StatusOr<bool> WhileLoopUnroller::Run(Module& module) {
   bool changed = false;
   for (InstructionId id : WhileLoops(module)) {
     const Instruction loop = module.instruction(id);
-    if (!loop.record().parent.valid() || HasControlEdges(loop)) continue;
+    if (!loop.record().parent.valid() || loop.has_control_edges()) continue;
     const std::optional<CountedLoop> counted = CountLoop(loop);
     const Computation body = loop.computation_attr(Attr::kBody);
     if (!counted || counted->trip_count > max_trip_count || counted->trip_count < 1 || !IsCloneable(body) ||

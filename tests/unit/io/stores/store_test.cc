@@ -22,11 +22,24 @@ using Strings = std::vector<std::string>;
 
 TEST(XmlElementsTest, TextsAreUnescaped) {
   const std::string xml =
-      "<List><Key>a&amp;b</Key><X><Key>&lt;&#65;&#x20AC;&unknown;&</Key></X><Key/><Next></Next><Key>cut off";
-  EXPECT_EQ(XmlTexts(xml, "Key"), (Strings{"a&b", "<A\u20ac&unknown;&"}));
+      "<?xml version='1.0'?><List a='<Key>'><!-- <Key>no</Key> --><Key>a&amp;b</Key><X><Key b='1'>&lt;&#65;&#x20AC;"
+      "&unknown;&</Key></X><Key> <![CDATA[c&lt;]]></Key><Key> </Key><Key/><Next></Next></List>";
+  EXPECT_EQ(XmlTexts(xml, "Key").value(), (Strings{"a&b", "<A\u20ac&unknown;&", "c&lt;", " ", ""}));
   EXPECT_EQ(XmlText(xml, "Next"), "");
   EXPECT_EQ(XmlText(xml, "Other"), "");
   EXPECT_EQ(XmlText("<Code>A</Code><Code>B</Code>", "Code"), "A");
+}
+
+TEST(XmlElementsTest, WhatIsNoXmlHasNoTexts) {
+  EXPECT_TRUE(absl::IsDataLoss(XmlTexts("<List><Key>a</Key><Key>cut off", "Key").status()));
+  EXPECT_EQ(XmlText("<p><Code>A</Code><br></p>", "Code"), "");
+  std::string deep;
+  for (int i = 0; i < 1'000'000; ++i) deep += "<a>";
+  EXPECT_FALSE(XmlTexts(deep, "a").ok());
+  for (int i = 0; i < 1'000'000; ++i) deep += "</a>";
+  EXPECT_EQ(XmlTexts(deep, "a").value().size(), 1'000'000);
+  // No entities are expanded but those of characters.
+  EXPECT_EQ(XmlText("<!DOCTYPE a [<!ENTITY x \"y\">]><a>&x;</a>", "a"), "&x;");
 }
 
 TEST(RetryTest, OnlyWhatMayPassIsTriedAgain) {

@@ -9,7 +9,6 @@
 #include "ir/graph/traversal.h"
 #include "parser/formats/parser.h"
 #include "passes/analysis/dataflow_analysis.h"
-#include "passes/analysis/reachability.h"
 #include "tests/unit/parsed_module.h"
 
 namespace hlokit {
@@ -102,26 +101,6 @@ TEST(DataflowAnalysisTest, LooksThroughTuples) {
   EXPECT_EQ(maker("two", 0), std::make_pair(std::string("p"), int64_t{2}));
   EXPECT_EQ(maker("t", 0), std::make_pair(std::string("n"), int64_t{0}));
   EXPECT_EQ(maker("t", 1), std::make_pair(std::string("p"), int64_t{1}));
-}
-
-TEST(ReachabilityTest, FollowsOperandsAndControl) {
-  const auto module = Parse(R"(HloModule m
-    ENTRY e {
-      x = f32[] parameter(0)
-      a = f32[] negate(x)
-      b = f32[] negate(x)
-      c = f32[] negate(b), control-predecessors={a}
-      ROOT t = (f32[], f32[]) tuple(a, c)
-    })");
-  Reachability reach(module->entry());
-  const auto reaches = [&](std::string_view from, std::string_view to) {
-    return reach.Reaches(Named(*module, from), Named(*module, to));
-  };
-  EXPECT_TRUE(reaches("x", "t"));
-  EXPECT_TRUE(reaches("a", "c"));
-  EXPECT_FALSE(reaches("c", "a"));
-  EXPECT_TRUE(reach.Independent(Named(*module, "a"), Named(*module, "b")));
-  EXPECT_TRUE(reaches("a", "a"));
 }
 
 }  // namespace

@@ -171,7 +171,9 @@ class DataParallelTest : public ::testing::Test {
       optimizer->ZeroGrad();
       const models::Batch part = {{Part(all.inputs[0], begin, end)}, Part(all.labels, begin, end)};
       if (absl::Status s = model->Loss(model->Logits(part, true), part).Backward(); !s.ok()) return s;
-      return nn::OptimizerStep(optimizer.get(), /*barrier=*/true);
+      nn::ReduceGradients(*optimizer);
+      optimizer->Step();
+      return registry.tracer()->MarkStep(optimizer->parameters()[0].device());
     }
 
     nn::ParameterRegistry registry;

@@ -65,9 +65,6 @@ TEST_F(ShardingTest, DataIsAnnotatedAsAParameterInEveryStep) {
                 .find("device_data(), xla_shape=f32[2,2]{1,0}, device=CPU:0, "
                       "sharding={devices=[2,2]0,1,2,3}"),
             std::string::npos);
-  ClearSharding(w);
-  EXPECT_EQ(ShardingOf(w), std::nullopt);
-  EXPECT_EQ(Hlo({w + w}).find("sharding"), std::string::npos);
 }
 
 TEST_F(ShardingTest, ResultsGetACustomCall) {
