@@ -70,7 +70,7 @@ bool ReduceByTree(PatternRewriter& rewriter, Instruction reduce) {
 
 // ---- layouts of reductions ----
 
-absl::Span<const int64_t> MinorToMajor(Shape array) { return array.layout()->minor_to_major; }
+absl::Span<const int64_t> LayoutOrder(Shape array) { return array.layout()->minor_to_major; }
 
 // Returns `array` with the dimensions in this order, and its tiles and memory space.
 Shape InOrder(PatternRewriter& rewriter, Shape array, absl::Span<const int64_t> minor_to_major) {
@@ -98,8 +98,8 @@ bool EqualizeLayouts(PatternRewriter& rewriter, Instruction reduce) {
   const Shape first = reduce.operand(0).shape();
   for (int64_t k = 1; k < reduce.operand_count() / 2; ++k) {
     const Instruction operand = reduce.operand(k);
-    if (MinorToMajor(operand.shape()) == MinorToMajor(first)) continue;
-    const Shape shape = InOrder(rewriter, operand.shape(), MinorToMajor(first));
+    if (LayoutOrder(operand.shape()) == LayoutOrder(first)) continue;
+    const Shape shape = InOrder(rewriter, operand.shape(), LayoutOrder(first));
     changed |= rewriter.ReplaceOperand(reduce, k, rewriter.Make(Opcode::kCopy, shape, {operand.id()}));
   }
   return changed;
@@ -109,7 +109,7 @@ bool EqualizeLayouts(PatternRewriter& rewriter, Instruction reduce) {
 Shape OperandOrder(PatternRewriter& rewriter, Instruction reduce) {
   const absl::Span<const int64_t> reduced = reduce.list_attr(Attr::kDimensions);
   std::vector<int64_t> order;
-  for (int64_t d : MinorToMajor(reduce.operand(0).shape())) {
+  for (int64_t d : LayoutOrder(reduce.operand(0).shape())) {
     if (std::find(reduced.begin(), reduced.end(), d) != reduced.end()) continue;
     order.push_back(d - std::count_if(reduced.begin(), reduced.end(), [d](int64_t r) { return r < d; }));
   }
@@ -123,7 +123,7 @@ bool IsConvertOfReduce(PatternRewriter& rewriter, Instruction convert) {
   const Instruction reduce = convert.operand(0);
   return convert.opcode() == Opcode::kConvert && reduce.opcode() == Opcode::kReduce && reduce.shape().IsArray() &&
          HasOneUser(reduce) && !reduce.is_root() && rewriter.IsReplaceable(convert) && convert.shape().has_layout() &&
-         MinorToMajor(convert.shape()) == MinorToMajor(reduce.shape());
+         LayoutOrder(convert.shape()) == LayoutOrder(reduce.shape());
 }
 
 // Reduces in the memory order of the operand, and copies the result to the given one.
