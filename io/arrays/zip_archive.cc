@@ -59,8 +59,8 @@ uint32_t Crc32(uint32_t crc, std::string_view bytes) {
   return static_cast<uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
-// Inflates `deflated_bytes` of the source from `begin` on to exactly the size of `contents`. Returns false if they are
-// not that.
+// Inflates bytes of the source, at most `deflated_bytes` from `begin` on, to exactly the size of `contents`. Returns
+// false if they are not that.
 absl::StatusOr<bool> Inflate(const ByteSource& source, uint64_t begin, uint64_t deflated_bytes, std::string* contents) {
   constexpr uint64_t kChunk = 1 << 16;
   z_stream stream = {};
@@ -88,7 +88,7 @@ absl::StatusOr<bool> Inflate(const ByteSource& source, uint64_t begin, uint64_t 
     done += offered - stream.avail_out;
     if (done > contents->size()) return false;
   }
-  return done == contents->size() && stream.avail_in == 0 && deflated_bytes == 0;
+  return done == contents->size();
 }
 
 struct DirectoryPlace {
