@@ -172,13 +172,6 @@ std::vector<std::string> Metrics::counter_names() const {
   return names;
 }
 
-std::vector<std::string> Metrics::metric_names() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  std::vector<std::string> names;
-  for (const auto& entry : metrics_) names.push_back(entry.first);
-  return names;
-}
-
 void Metrics::ClearCounters() {
   std::lock_guard<std::mutex> lock(mutex_);
   counters_.clear();

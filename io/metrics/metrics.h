@@ -52,7 +52,6 @@ class Metrics {
   std::optional<int64_t> counter(std::string_view name) const;
   std::optional<MetricData> metric(std::string_view name) const;
   std::vector<std::string> counter_names() const;
-  std::vector<std::string> metric_names() const;
   void ClearCounters();
   void ClearMetrics();
 

@@ -92,7 +92,6 @@ class GroupedOptimizer : public Optimizer {
   using Optimizer::set_lr;
   double lr(size_t group = 0) const override { return options_[group].lr; }
   void set_lr(size_t group, double value) override { options_[group].lr = value; }
-  const Options& group_options(size_t group) const { return options_[group]; }
 
  protected:
   GroupedOptimizer(const std::vector<ParameterGroup<Options>>& groups, std::vector<std::string_view> names,
