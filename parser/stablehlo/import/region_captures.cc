@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "parser/stablehlo/import/converter.h"
+#include "parser/stablehlo/kept_attributes.h"
 
 namespace hlokit::stablehlo {
 
