@@ -262,9 +262,9 @@ absl::StatusOr<ResultSets> EvaluateOnFakeArguments(const Module& module, const E
 namespace {
 
 // Keeps the values of the instructions for which there are literals.
-class ValueRecorder : public ExecutionObserver {
+class EntryValueRecorder : public ExecutionObserver {
  public:
-  explicit ValueRecorder(std::vector<Literal>* values) : values_(*values) {}
+  explicit EntryValueRecorder(std::vector<Literal>* values) : values_(*values) {}
 
   absl::Status OnValue(InstructionId id, absl::Span<const std::byte* const> values,
                        absl::Span<const std::byte* const> /*operands*/) override {
@@ -298,7 +298,7 @@ std::vector<Literal> RecordEntryValues(const Module& module, const EquivalenceOp
     values[i.id().value] = Literal::Zeros(shape);
     request.instructions[i.id().value] = true;
   }
-  ValueRecorder recorder(&values);
+  EntryValueRecorder recorder(&values);
   const absl::StatusOr<ResultSets> results = EvaluateOnFakeArguments(module, once, nullptr, request, &recorder);
   if (!results.ok()) return {};
   for (size_t id = 0; id < values.size(); ++id) {

@@ -153,17 +153,21 @@ void ConvolutionWithFlags(OpKernelContext& c) {
   c.Return(Dispatch(Op::convolution, std::move(args)));
 }
 
+// Of convolutions that are not transposed.
+IValue NoOutputPadding() { return IntList{0}; }
+
 // input, weight, bias?, stride, padding, dilation, groups
 void Conv(OpKernelContext& c) {
-  Convolve(c, SpatialOfConvolution(NameOf(c)), c.tensor(0), c.args()[3], c.args()[4], c.args()[5], false, IntList{0},
-           c.int_arg(6));
+  Convolve(c, SpatialOfConvolution(NameOf(c)), c.tensor(0), c.args()[3], c.args()[4], c.args()[5], false,
+           NoOutputPadding(), c.int_arg(6));
 }
 // input, weight, bias?, stride, padding ("valid" or "same"), dilation, groups
 void ConvPaddingMode(OpKernelContext& c) {
   const std::string_view mode = c.str(4);
   const int64_t spatial = SpatialOfConvolution(NameOf(c));
   if (mode == "valid") {
-    return Convolve(c, spatial, c.tensor(0), c.args()[3], IntList{0}, c.args()[5], false, IntList{0}, c.int_arg(6));
+    return Convolve(c, spatial, c.tensor(0), c.args()[3], IntList{0}, c.args()[5], false, NoOutputPadding(),
+                    c.int_arg(6));
   }
   if (mode != "same") return c.Fail(StrCat("Invalid padding string: '", mode, "'"));
   const Tensor& w = c.tensor(1);

@@ -17,7 +17,7 @@
 namespace hlokit::query {
 namespace {
 
-Instruction Named(const Module& module, std::string_view name) {
+Instruction InstructionNamed(const Module& module, std::string_view name) {
   for (const Computation c : module.computations()) {
     for (const Instruction i : c.instructions()) {
       if (i.name() == name) return i;
@@ -29,7 +29,7 @@ Instruction Named(const Module& module, std::string_view name) {
 
 // Resizes a dimension of an instruction of a program whose values do not matter.
 Module Shrunk(const Module& module, std::string_view name, int64_t dimension, int64_t to) {
-  const Instruction i = Named(module, name);
+  const Instruction i = InstructionNamed(module, name);
   const SizeChange change = {i.shape().dim(dimension), to, /*rounds=*/true};
   DimensionFlow flow(module, DimensionFlow::Obstacle::kEnd);
   flow.Mark(i, 0, dimension);
@@ -43,7 +43,7 @@ Module Shrunk(const Module& module, std::string_view name, int64_t dimension, in
 }
 
 std::string ShapeOf(const Module& module, std::string_view name) {
-  return ToString(Named(module, name).shape(), /*with_layout=*/false);
+  return ToString(InstructionNamed(module, name).shape(), /*with_layout=*/false);
 }
 
 TEST(SizeChangeTest, OtherSizesChangeInTheRatio) {
@@ -142,7 +142,7 @@ ENTRY e {
 })");
   ASSERT_TRUE(module.ok());
   DimensionFlow strict(**module, DimensionFlow::Obstacle::kError);
-  strict.Mark(Named(**module, "x"), 0, 0);
+  strict.Mark(InstructionNamed(**module, "x"), 0, 0);
   const absl::Status status = strict.Follow({8, 4});
   EXPECT_NE(status.message().find("`u`, custom-call"), std::string::npos) << status.message();
   const Module before = Shrunk(**module, "x", 0, 1), after = Shrunk(**module, "n", 0, 1);
