@@ -91,7 +91,7 @@ Artifact AddProgram() {
 }
 
 // Returns the program as it is printed, or the error and its hint.
-std::string ReadArtifact(const std::string& bytes) {
+std::string ReadText(const std::string& bytes) {
   auto source = std::make_shared<const SourceBuffer>("test", bytes);
   DiagnosticSink sink;
   const std::unique_ptr<mlir::Module> module = ReadArtifact(source, source->text(), {}, &sink);
@@ -145,7 +145,7 @@ TEST(VhloOperations, RowsAreOfOperationsOfStablehlo) {
 
 TEST(Artifact, GivesTheProgram) {
   EXPECT_EQ(
-      ReadArtifact(AddProgram().Text()),
+      ReadText(AddProgram().Text()),
       "module {\n  func.func @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {\n    %0 = stablehlo.add %arg0, %arg0 : "
       "tensor<2xf32>\n    return %0 : tensor<2xf32>\n  }\n}\n");
 }
@@ -153,7 +153,7 @@ TEST(Artifact, GivesTheProgram) {
 TEST(Artifact, EveryBeginningIsAnErrorWithAPlace) {
   const std::string bytes = AddProgram().Text();
   for (size_t size = 4; size < bytes.size(); ++size) {
-    EXPECT_TRUE(Contains(ReadArtifact(bytes.substr(0, size)), "portable artifact: at byte ")) << size;
+    EXPECT_TRUE(Contains(ReadText(bytes.substr(0, size)), "portable artifact: at byte ")) << size;
   }
 }
 
@@ -163,7 +163,7 @@ TEST(Artifact, ChangedBytesNeverEndTheProgram) {
     for (int value : {0x00, 0x01, 0x02, 0x03, 0x7f, 0x80, 0xff}) {
       std::string changed = bytes;
       changed[at] = static_cast<char>(value);
-      ReadArtifact(changed);
+      ReadText(changed);
     }
   }
 }
@@ -171,34 +171,34 @@ TEST(Artifact, ChangedBytesNeverEndTheProgram) {
 TEST(Artifact, ErrorsNameWhatIsUnknown) {
   Artifact a = AddProgram();
   a.strings[4] = "add_v9";
-  EXPECT_TRUE(Contains(ReadArtifact(a.Text()), "the operation vhlo.add_v9 is unknown in artifacts"));
+  EXPECT_TRUE(Contains(ReadText(a.Text()), "the operation vhlo.add_v9 is unknown in artifacts"));
   a = AddProgram();
   a.attributes[3].second = VarInt(99);
-  EXPECT_TRUE(Contains(ReadArtifact(a.Text()), "the attribute 99 of VHLO is unknown"));
+  EXPECT_TRUE(Contains(ReadText(a.Text()), "the attribute 99 of VHLO is unknown"));
   a = AddProgram();
   a.types[0].second = VarInt(99);
-  EXPECT_TRUE(Contains(ReadArtifact(a.Text()), "the type 99 of VHLO is unknown"));
+  EXPECT_TRUE(Contains(ReadText(a.Text()), "the type 99 of VHLO is unknown"));
 }
 
 TEST(Artifact, NewerVersionsAreNamedWithWhatIsUnknown) {
   Artifact a = AddProgram();
   a.producer = "StableHLO_v1.99.0";
-  EXPECT_TRUE(Contains(ReadArtifact(a.Text()), "stablehlo.add")) << "operations never change";
+  EXPECT_TRUE(Contains(ReadText(a.Text()), "stablehlo.add")) << "operations never change";
   a.strings[4] = "add_v9";
-  EXPECT_TRUE(Contains(ReadArtifact(a.Text()),
-                       "|the artifact is by StableHLO_v1.99.0; known is what StableHLO has up to v1.20"));
+  EXPECT_TRUE(
+      Contains(ReadText(a.Text()), "|the artifact is by StableHLO_v1.99.0; known is what StableHLO has up to v1.20"));
   a.producer = "StableHLO_v2.0.0";
-  EXPECT_TRUE(Contains(ReadArtifact(a.Text()), "the version of StableHLO_v2.0.0 is too new"));
+  EXPECT_TRUE(Contains(ReadText(a.Text()), "the version of StableHLO_v2.0.0 is too new"));
   a.producer = "MLIR19.1.7";
-  EXPECT_TRUE(Contains(ReadArtifact(a.Text()), "MLIR bytecode by `MLIR19.1.7`, not a portable artifact"));
+  EXPECT_TRUE(Contains(ReadText(a.Text()), "MLIR bytecode by `MLIR19.1.7`, not a portable artifact"));
   a.version = 7;
-  EXPECT_TRUE(Contains(ReadArtifact(a.Text()), "version 7 of the bytecode format is newer than 6"));
+  EXPECT_TRUE(Contains(ReadText(a.Text()), "version 7 of the bytecode format is newer than 6"));
 }
 
 TEST(Artifact, ATypeThatContainsItselfIsAnError) {
   Artifact a = AddProgram();
   a.types[0].second = VarInt(1) + VarInt(0);
-  EXPECT_TRUE(Contains(ReadArtifact(a.Text()), "contains itself"));
+  EXPECT_TRUE(Contains(ReadText(a.Text()), "contains itself"));
 }
 
 TEST(Artifact, TreesThatGrowExponentiallyAreAnError) {
@@ -210,7 +210,7 @@ TEST(Artifact, TreesThatGrowExponentiallyAreAnError) {
     a.attributes.push_back({1, VarInt(1) + VarInt(2) + VarInt(previous) + VarInt(previous)});
   }
   a.properties[1] = VarInt(first + 39) + VarInt(4) + VarInt(3) + VarInt(1) + VarInt(2);
-  EXPECT_TRUE(Contains(ReadArtifact(a.Text()), "too many parts"));
+  EXPECT_TRUE(Contains(ReadText(a.Text()), "too many parts"));
 }
 
 TEST(Artifact, QuantizedTypesExpressNumbers) {
@@ -219,16 +219,16 @@ TEST(Artifact, QuantizedTypesExpressNumbers) {
   a.types[1].second = VarInt(20) + VarInt(1) + VarInt(4) + VarInt(4);
   a.types.push_back({1, VarInt(11)});  // i8
   a.types.push_back({1, VarInt(24) + VarInt(1) + VarInt(3) + VarInt(0) + numbers});
-  EXPECT_TRUE(Contains(ReadArtifact(a.Text()), "quant.uniform<i8<0:1>:f32"));
+  EXPECT_TRUE(Contains(ReadText(a.Text()), "quant.uniform<i8<0:1>:f32"));
   a.types[4].second = VarInt(24) + VarInt(1) + VarInt(3) + VarInt(3) + numbers;
-  EXPECT_TRUE(Contains(ReadArtifact(a.Text()), "expressed type is no floating-point type"));
+  EXPECT_TRUE(Contains(ReadText(a.Text()), "expressed type is no floating-point type"));
 }
 
 TEST(Artifact, NumbersHaveAtMost64Bits) {
   Artifact a = AddProgram();
   a.types.push_back({0, VarInt(0) + VarInt(100 << 2)});
   a.attributes[3].second = VarInt(9) + VarInt(3);
-  EXPECT_TRUE(Contains(ReadArtifact(a.Text()), "a number of 100 bits"));
+  EXPECT_TRUE(Contains(ReadText(a.Text()), "a number of 100 bits"));
 }
 
 // Each region may announce as many values as bytes follow, but all of them together no more than the file has.
@@ -239,14 +239,14 @@ TEST(Artifact, NestedRegionsShareABudgetOfValues) {
     op = VarInt(0) + Bytes({0x10}) + VarInt(0) + VarInt(1 * 2) + VarInt(1) + VarInt(op.size()) + VarInt(1 * 2) + op;
   }
   a.ir = VarInt(1 * 2) + op;
-  EXPECT_TRUE(Contains(ReadArtifact(a.Text()), "more values than the data have"));
+  EXPECT_TRUE(Contains(ReadText(a.Text()), "more values than the data have"));
 }
 
 TEST(Artifact, ValuesAreUsedAfterTheirDefinition) {
   Artifact a = AddProgram();
   const size_t use = a.ir.rfind(Bytes({0x06}) + VarInt(0)) + 5;
   a.ir[use] = static_cast<char>(1 << 1 | 1);
-  EXPECT_TRUE(Contains(ReadArtifact(a.Text()), "the value 1 is not defined here")) << Read(a.Text());
+  EXPECT_TRUE(Contains(ReadText(a.Text()), "the value 1 is not defined here")) << ReadText(a.Text());
 }
 
 // ---- writing ----
