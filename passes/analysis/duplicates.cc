@@ -88,8 +88,7 @@ class DuplicateFinder {
     AddOtherAttributes(other, first, &apart);
     const std::string control(ToString(Attr::kControlPredecessors));
     const bool has = std::find(apart.begin(), apart.end(), control) != apart.end();
-    if (!has && (other.has_control_edges()))
-      apart.push_back(control);
+    if (!has && (other.has_control_edges())) apart.push_back(control);
     return apart;
   }
 

@@ -26,7 +26,8 @@ STATEMENT = re.compile(r"; *(//.*)?$")
 # By header: what its examples are in, and what they use: parameters of the function around them; None: they are
 # declarations themselves.
 CONTEXT = {
-    "interp/compiled/compiled_kernels.h": ("hlokit::interp", "const Module& module, DiagnosticSink sink"),
+    "interp/compiled/compiled_kernels.h": (
+        "hlokit::interp", "const Module& module, const EvaluatorOptions& options, DiagnosticSink sink"),
     "interp/exact/evaluator.h": ("hlokit::interp", "const Module& module, absl::Span<const Literal> arguments"),
     "interp/interface/custom_call_registry.h": (
         "hlokit::interp", "CustomCallRegistry& registry, EvaluatorOptions& options, CustomCallFunction function"),

@@ -28,8 +28,7 @@ bool MayMove(Instruction i, const SideEffects& effects) {
   return i.opcode() != Opcode::kParameter && !effects.Of(i) && !HasTrait(i.opcode(), kCollective) &&
          !HasTrait(i.opcode(), kControlFlow) && !HasTrait(i.opcode(), kAsyncChain) &&
          !OpcodeSet{Opcode::kCustomCall, Opcode::kOptimizationBarrier, Opcode::kCopy}.Contains(i.opcode()) &&
-         !i.is_root() && !i.has_control_edges() &&
-         !i.has(Attr::kSharding);
+         !i.is_root() && !i.has_control_edges() && !i.has(Attr::kSharding);
 }
 
 // Returns true if the result is no larger than the operands, so that carrying it takes no more memory.
