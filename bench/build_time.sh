@@ -5,11 +5,12 @@
 #   bench/build_time.sh [--target=NAME] [--jobs=N] [--budget=MINUTES] [--brief] [--plain]
 #
 # Prints elapsed and processor time and their ratio to the goal of 300 s on two cores; the time from a changed source of
-# a pass to hlo-opt in the preset dev; the shared libraries that each tool loads and the processor time of its --version, beside that of a
-# program that does nothing; the ten slowest translation units; and the ten headers that are most expensive to compile,
-# with the number of files that include them (--brief leaves out the last two). --plain also builds file by file and
-# without precompiled headers, and prints the ratio of both; this takes a while. With --budget it fails if the build takes
-# more minutes of processor time. Compiler caches are disabled. Builds in build/build-time, which it removes.
+# a pass to hlo-opt in the preset dev; the shared libraries that each tool loads and the processor time of its
+# --version, beside that of a program that does nothing; the ten slowest translation units; and the ten headers that are
+# most expensive to compile, with the number of files that include them (--brief leaves out the last two). --plain also
+# builds file by file and without precompiled headers, and prints the ratio of both; this takes a while. With --budget it
+# fails if the build takes more minutes of processor time. Compiler caches are disabled. Builds in build/build-time,
+# which it removes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

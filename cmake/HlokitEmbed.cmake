@@ -53,8 +53,10 @@ function(hlokit_pass_list target folder)
   set(list "${PROJECT_BINARY_DIR}/generated/tables/${folder}/core/pass_list.inc")
   set(script "${PROJECT_SOURCE_DIR}/cmake/PassList.cmake")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc")
+  # Of the sources, so that the list is written anew when one goes.
+  string(SHA1 names "${sources}")
   add_custom_command(OUTPUT "${list}"
-    COMMAND "${CMAKE_COMMAND}" -D "folder=${PROJECT_SOURCE_DIR}/${folder}" -D "list=${list}" -P "${script}"
+    COMMAND "${CMAKE_COMMAND}" -D "sources=${names}" -D "folder=${PROJECT_SOURCE_DIR}/${folder}" -D "list=${list}" -P "${script}"
     DEPENDS ${sources} "${script}" VERBATIM)
   target_sources(${target} PRIVATE "${list}")
 endfunction()

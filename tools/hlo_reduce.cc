@@ -125,8 +125,8 @@ void AddFlags(CLI::App* app, Flags* flags) {
 }
 
 std::string SizeText(const reduce::ModuleSize& size) {
-  return StrCat(size.instructions, size.instructions == 1 ? " instruction" : " instructions", " (", size.computing,
-                " computing), ", size.text, " characters");
+  return StrCat(Counted(size.instructions, "instruction"), " (", size.computing, " computing), ", size.text,
+                " characters");
 }
 
 void WriteJson(const reduce::ReductionResult& result) {

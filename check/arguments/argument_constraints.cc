@@ -99,7 +99,7 @@ class UseFinder {
 
   // Each result element of a dot or convolution sums one product for each element of operand 1 that contributes to it.
   void CollectFactors(Instruction i) {
-    if (!HasTrait(i.opcode(), kContracts) || i.operand_count() < 2) return;
+    if (i.operand_count() < 2) return;
     const Shape factor = i.operand(1).shape();
     if (!factor.IsArray() || !IsFloat(factor.element_type())) return;
     int64_t terms = 1;

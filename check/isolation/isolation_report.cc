@@ -20,8 +20,6 @@ namespace {
 // Rows of the text; the JSON has all.
 constexpr size_t kMaxListed = 50;
 
-std::string Count(int64_t n, std::string_view noun) { return StrCat(n, " ", noun, n == 1 ? "" : "s"); }
-
 std::string ElementOf(const IsolatedDifference& d) {
   const std::vector<Shape> leaves = Leaves(d.instruction.shape());
   const Shape leaf = leaves[d.worst.leaf];
@@ -98,7 +96,7 @@ void PrintIsolation(const IsolatedRun& run, const SourceBuffer& source, TextWrit
   const std::string found = !result.equal()          ? StrCat(result.differences.size(), " differ")
                             : result.executions == 0 ? "nothing was compared"
                                                      : "none differs";
-  *out << Count(result.instructions, "instruction") << " ran in " << Count(result.executions, "execution") << ", "
+  *out << Counted(result.instructions, "instruction") << " ran in " << Counted(result.executions, "execution") << ", "
        << run.actual << " against " << run.expected << ": " << found << "\n";
   std::string omitted;
   for (size_t k = 0; k < kOmissions; ++k) {
@@ -108,7 +106,7 @@ void PrintIsolation(const IsolatedRun& run, const SourceBuffer& source, TextWrit
   }
   if (!omitted.empty()) *out << omitted << "\n";
   if (result.intermediate > 0) {
-    *out << Count(result.intermediate, "intermediate value") << " differ, but not what is computed from them\n";
+    *out << Counted(result.intermediate, "intermediate value") << " differ, but not what is computed from them\n";
   }
   const TextLines lines(source.text());
   for (size_t k = 0; k < std::min(result.differences.size(), kMaxListed); ++k) {

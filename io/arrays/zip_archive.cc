@@ -60,7 +60,7 @@ uint32_t Crc32(uint32_t crc, std::string_view bytes) {
 }
 
 // Inflates bytes of the source, at most `deflated_bytes` from `begin` on, to exactly the size of `contents`. Returns
-// false if they are not that.
+// false if they are no deflate stream of that size.
 absl::StatusOr<bool> Inflate(const ByteSource& source, uint64_t begin, uint64_t deflated_bytes, std::string* contents) {
   constexpr uint64_t kChunk = 1 << 16;
   z_stream stream = {};

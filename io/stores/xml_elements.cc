@@ -11,7 +11,11 @@ namespace {
 
 struct TextCollector : pugi::xml_tree_walker {
   bool for_each(pugi::xml_node& node) override {
-    if (node.name() == element) texts.emplace_back(node.text().get());
+    if (node.name() != element) return true;
+    std::string& text = texts.emplace_back();
+    for (const pugi::xml_node part : node.children()) {
+      if (part.type() == pugi::node_pcdata || part.type() == pugi::node_cdata) text += part.value();
+    }
     return true;
   }
 

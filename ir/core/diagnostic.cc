@@ -7,6 +7,7 @@
 #include "ir/core/json_writer.h"
 #include "ir/core/printable_text.h"
 #include "ir/core/str_cat.h"
+#include "ir/core/text_writer.h"
 
 namespace hlokit {
 namespace {
@@ -83,7 +84,6 @@ std::string_view ToString(DiagnosticKind kind) {
   static constexpr std::string_view kTexts[] = {
 #define DIAGNOSTIC(name, text) text,
 #include "ir/core/diagnostics.def"
-#include "ir/core/text_writer.h"
   };
   return kTexts[static_cast<size_t>(kind)];
 }

@@ -14,12 +14,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "ir/core/thread_group.h"
 
 namespace hlokit {
 
 // Calls `use(work(k))` for k from 0 to `count` in order, on this thread; `work` is called by `threads` threads (0: one
-// for each core), ahead of that. Throws what `work` throws, after all threads have ended.
+// for each core), ahead of that. Throws what `work` or `use` throws,
+// after all threads have ended.
 template <typename Work, typename Use>
 void WorkInOrder(size_t count, size_t threads, const Work& work, const Use& use) {
   using Result = std::invoke_result_t<const Work&, size_t>;
@@ -57,6 +59,12 @@ void WorkInOrder(size_t count, size_t threads, const Work& work, const Use& use)
     }
   };
   ThreadGroup group;
+  // However this function is left, the threads end before the group waits for them.
+  const absl::Cleanup end = [&] {
+    const std::lock_guard<std::mutex> lock(mutex);
+    failed = true;
+    changed.notify_all();
+  };
   for (size_t t = 0; t < workers; ++t) {
     if (!group.Start(run)) break;  // those that there are work on all
   }

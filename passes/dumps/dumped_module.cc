@@ -87,10 +87,9 @@ std::string DescribeSnapshot(const DumpFile& file, DumpReader* reader) {
     return "";
   }
   if (const xla::HloSnapshot* snapshot = proto->snapshot()) {
-    return StrCat(snapshot->arguments_size(), snapshot->arguments_size() == 1 ? " argument" : " arguments",
-                  proto->has_result() ? " and the result" : "");
+    return StrCat(Counted(snapshot->arguments_size(), "argument"), proto->has_result() ? " and the result" : "");
   }
-  return StrCat("arguments of ", proto->argument_lists(), proto->argument_lists() == 1 ? " partition" : " partitions");
+  return StrCat("arguments of ", Counted(proto->argument_lists(), "partition"));
 }
 
 void ReadPassTimes(const DumpFile& file, const StageOptions& options, DumpedModule* module, DumpReader* reader) {

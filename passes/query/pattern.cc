@@ -138,18 +138,18 @@ class PatternParser {
       return true;
     }
     node->kind = Pattern::Node::Kind::kOpcode;
-    Pattern::OpcodeSet set;
+    Pattern::OpcodeMask set;
     do {
       if (!Opcodes(&set)) return false;
     } while (lexer_.TakeIf("|"));
-    node->opcodes = static_cast<uint32_t>(pattern_.opcode_sets_.size());
-    pattern_.opcode_sets_.push_back(set);
+    node->opcodes = static_cast<uint32_t>(pattern_.opcode_masks_.size());
+    pattern_.opcode_masks_.push_back(set);
     *opens = lexer_.TakeIf("(");
     node->has_operands = *opens;
     return true;
   }
 
-  bool Opcodes(Pattern::OpcodeSet* set) {
+  bool Opcodes(Pattern::OpcodeMask* set) {
     const Token& token = lexer_.token();
     if (token.kind != TokenKind::kName) {
       return lexer_.Error(StrCat("expected an opcode, found ", lexer_.DescribeToken()));
@@ -192,7 +192,7 @@ class PatternParser {
 
   // An instruction that no module has would be found nowhere.
   bool CheckOperandCount(const Pattern::Node& node) {
-    const Pattern::OpcodeSet& set = pattern_.opcode_sets_[node.opcodes];
+    const Pattern::OpcodeMask& set = pattern_.opcode_masks_[node.opcodes];
     const OpcodeInfo* only = nullptr;
     for (size_t k = 0; k < kOpcodeCount; ++k) {
       if (!set[k]) continue;
@@ -227,9 +227,9 @@ int Pattern::Find(std::string_view variable) const {
 }
 
 std::optional<Opcode> Pattern::OpcodeOf(const Node& node) const {
-  if (node.kind != Node::Kind::kOpcode || opcode_sets_[node.opcodes].count() != 1) return std::nullopt;
+  if (node.kind != Node::Kind::kOpcode || opcode_masks_[node.opcodes].count() != 1) return std::nullopt;
   for (size_t k = 0; k < kOpcodeCount; ++k) {
-    if (opcode_sets_[node.opcodes][k]) return static_cast<Opcode>(k);
+    if (opcode_masks_[node.opcodes][k]) return static_cast<Opcode>(k);
   }
   return std::nullopt;
 }
@@ -237,7 +237,7 @@ std::optional<Opcode> Pattern::OpcodeOf(const Node& node) const {
 bool Pattern::Matches(Instruction instruction, Match* match) const {
   const auto is_opcode = [&](const Node& node, Opcode opcode) {
     const auto number = static_cast<size_t>(opcode);
-    return number < kOpcodeCount && opcode_sets_[node.opcodes][number];
+    return number < kOpcodeCount && opcode_masks_[node.opcodes][number];
   };
   const Node& top = root();
   if (top.kind == Node::Kind::kOpcode && !is_opcode(top, instruction.opcode())) return false;

@@ -70,11 +70,11 @@ class Pattern {
 
  private:
   friend class PatternParser;
-  using OpcodeSet = std::bitset<kOpcodeCount>;
+  using OpcodeMask = std::bitset<kOpcodeCount>;
 
   std::vector<Node> nodes_;
   std::vector<uint32_t> operands_;
-  std::vector<OpcodeSet> opcode_sets_;
+  std::vector<OpcodeMask> opcode_masks_;
   std::vector<std::string> variables_;
   uint32_t root_ = 0;
 };

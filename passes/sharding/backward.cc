@@ -132,7 +132,7 @@ std::optional<Propagator::OperandTilings> Propagator::BackwardOutfeed(Instructio
 }
 
 std::optional<Propagator::OperandTilings> Propagator::FromUser(Instruction user, int64_t index) {
-  // Opcodes of which the rule class does not say it.
+  // Opcodes whose operands' shardings do not follow from their rule class.
   using Backward = std::optional<OperandTilings> (Propagator::*)(Instruction, int64_t);
   static constexpr OpcodeRow<Backward> kRows[] = {
       {Opcode::kTuple, &Propagator::BackwardTuple},     {Opcode::kGetTupleElement, &Propagator::BackwardElement},

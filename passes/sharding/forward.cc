@@ -116,7 +116,7 @@ bool Propagator::InferFromOperands(Instruction i) {
   if (IsCustomCall(i, "ShardBarrierFrom")) return false;
   if (const std::optional<bool> taken = TakeManualFromOperands(i)) return *taken;
   if (!SupportsPartitioning(i, /*to_output=*/true)) return TakeReplicationFromOperands(i);
-  // Opcodes of which the rule class does not say it.
+  // Opcodes whose result's sharding does not follow from their rule class.
   using Forward = bool (Propagator::*)(Instruction);
   static constexpr OpcodeRow<Forward> kRows[] = {
       {Opcode::kGetTupleElement, &Propagator::ForwardElement}, {Opcode::kTuple, &Propagator::ForwardTuple},

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that includes between rooms follow rooms.tsv, and that headers have the include guards of their paths.
+"""Checks that includes between rooms follow rooms.tsv, that headers have the include guards of their paths,
+and that files include headers before their code.
 
   rooms.py [SOURCE_DIR]
 
@@ -105,6 +106,21 @@ def guard_problems(source: pathlib.Path):
                 yield f"{file}: the include guard must be {guard}"
 
 
+def misplaced_includes(source: pathlib.Path):
+    """Headers that a file includes within its code: they open their namespace there, and whether that compiles depends
+    on what was included before, as by the other files of a group."""
+    namespaces = {}
+    for file, number, target in includes_of(source):
+        if not target.endswith(".h") or target in UNGUARDED:
+            continue
+        if file not in namespaces:
+            lines = (source / file).read_text().splitlines()
+            begins = (k for k, line in enumerate(lines, 1) if line.startswith("namespace"))
+            namespaces[file] = next(begins, len(lines) + 1)
+        if number > namespaces[file]:
+            yield f'{file}:{number}: #include "{target}": a header is included before the code'
+
+
 def unknown_folders(source: pathlib.Path):
     """Folders with sources that the checks do not know: they would pass them over."""
     for path in sorted(source.iterdir()):
@@ -116,7 +132,7 @@ def unknown_folders(source: pathlib.Path):
 def main() -> int:
     source = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else TOP
     table = Table(source / "tests/check/rooms.tsv")
-    found = [*problems(source, table), *guard_problems(source), *unknown_folders(source)]
+    found = [*problems(source, table), *guard_problems(source), *misplaced_includes(source), *unknown_folders(source)]
     for line in found:
         print(line, file=sys.stderr)
     print(f"{len(table.rooms)} rooms, {len(found)} problems")

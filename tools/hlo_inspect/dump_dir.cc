@@ -120,8 +120,7 @@ void WriteAssignment(const dump::AssignmentSummary& summary, TextWriter* out) {
   part("results", summary.result_bytes);
   part("temporary", summary.temporary_bytes);
   if (summary.temporary_peak_bytes > 0) *out << ", at most " << HumanBytes(summary.temporary_peak_bytes) << " in use";
-  const int64_t blocks = static_cast<int64_t>(summary.blocks.size());
-  *out << "; " << blocks << (blocks == 1 ? " block" : " blocks") << "\n";
+  *out << "; " << Counted(summary.blocks.size(), "block") << "\n";
 }
 
 void WritePasses(const xla::HloModuleMetadataProto& passes, TextWriter* out) {

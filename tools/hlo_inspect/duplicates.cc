@@ -60,8 +60,8 @@ void Write(const DuplicatesFlags& flags, const InputPart& part, const Module& mo
     }
   }
   if (groups.size() > flags.top) *out << "... " << static_cast<int64_t>(groups.size() - flags.top) << " more (--top)\n";
-  *out << others << (others == 1 ? " duplicate of " : " duplicates of ") << static_cast<int64_t>(groups.size())
-       << (groups.size() == 1 ? " instruction" : " instructions") << " in " << part.label() << "\n";
+  *out << Counted(others, "duplicate") << " of " << Counted(groups.size(), "instruction") << " in " << part.label()
+       << "\n";
 }
 
 int Run(const DuplicatesFlags& flags) {

@@ -41,8 +41,7 @@ void WriteText(const FindFlags& flags, const query::Query& query, const InputPar
     }
     for (const Instruction i : neighbors.after) *out << "  " << LineOf(part, lines, i) << "\n";
   }
-  *out << static_cast<int64_t>(matches.size()) << (matches.size() == 1 ? " match" : " matches") << " in "
-       << part.label() << "\n";
+  *out << Counted(matches.size(), "match", "matches") << " in " << part.label() << "\n";
 }
 
 void WriteJson(const FindFlags& flags, const query::Query& query, const InputPart& part, const Module& module,

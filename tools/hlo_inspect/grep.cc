@@ -113,8 +113,8 @@ void WriteTotals(const GrepFlags& flags, const std::vector<Total>& totals, TextW
   for (const Total& total : totals) {
     if (total.matches > 0) *out << total.file << ": " << total.matches << "\n";
   }
-  *out << matches << (matches == 1 ? " match" : " matches") << " among " << instructions << " instructions, in " << with
-       << " of " << static_cast<int64_t>(totals.size()) << (totals.size() == 1 ? " file\n" : " files\n");
+  *out << Counted(matches, "match", "matches") << " among " << instructions << " instructions, in " << with << " of "
+       << Counted(totals.size(), "file") << "\n";
 }
 
 int Run(const GrepFlags& flags) {

@@ -62,8 +62,8 @@ void BisectModule(const Flags& flags, const Module& module, cli::DiagnosticRepor
     return;
   }
   if (!found->differs) {
-    std::cout << (found->compared ? "same results" : "no result compared") << " after " << found->passes
-              << (found->passes == 1 ? " pass" : " passes") << " that changed the module"
+    std::cout << (found->compared ? "same results" : "no result compared") << " after "
+              << Counted(found->passes, "pass", "passes") << " that changed the module"
               << (found->uncompared.empty() ? "" : "; ") << found->uncompared << "\n";
     return;
   }

@@ -64,7 +64,7 @@ std::string ChooseDevicesOfProcesses(const Module& module, int processes, bool g
   }
   const int64_t devices = options->num_replicas * options->num_partitions;
   if (devices >= processes) return "";
-  return StrCat("--mpi: ", processes, " processes for ", devices, devices == 1 ? " device" : " devices",
+  return StrCat("--mpi: ", processes, " processes for ", Counted(devices, "device"),
                 " (--replicas times --partitions): start at most as many");
 }
 

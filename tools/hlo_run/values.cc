@@ -136,8 +136,7 @@ std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const i
 
 void ShowMissingArguments(const Flags& flags, int64_t count, cli::DiagnosticReporter* diagnostics) {
   const std::string message =
-      StrCat("the program has ", count, count == 1 ? " argument" : " arguments",
-             ": specify --args=FILE, --args-npy=DIR or --seed=N",
+      StrCat("the program has ", Counted(count, "argument"), ": specify --args=FILE, --args-npy=DIR or --seed=N",
              flags.simulation.device.empty() ? "" : ", or --timing-only to estimate its time without running it");
   diagnostics->Fail(static_cast<cli::ExitCode>(cli::UsageError("hlo-run", message)));
 }

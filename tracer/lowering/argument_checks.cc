@@ -24,12 +24,12 @@ bool IsDimension(const ArgSpec& spec) {
 bool MeetsConstraint(LoweringContext& n, const ArgSpec& spec, const XlaOp& x) {
   const ArgConstraint& constraint = spec.constraint;
   if (x.rank() < constraint.min_rank || x.rank() > constraint.max_rank) {
-    const std::string wanted = constraint.max_rank == ArgConstraint::kAnyRank ? StrCat("at least ", constraint.min_rank)
-                               : constraint.min_rank == constraint.max_rank
-                                   ? StrCat(constraint.min_rank)
-                                   : StrCat(constraint.min_rank, " to ", constraint.max_rank);
-    return Fail(n, StrCat("`", spec.name, "` must have ", wanted,
-                          constraint.max_rank == 1 ? " dimension" : " dimensions", ", but has ", x.rank()));
+    const std::string most = Counted(constraint.max_rank, "dimension");
+    const std::string wanted = constraint.max_rank == ArgConstraint::kAnyRank
+                                   ? StrCat("at least ", constraint.min_rank, " dimensions")
+                               : constraint.min_rank == constraint.max_rank ? most
+                                                                            : StrCat(constraint.min_rank, " to ", most);
+    return Fail(n, StrCat("`", spec.name, "` must have ", wanted, ", but has ", x.rank()));
   }
   if (constraint.integer && !IsInteger(x.type())) {
     return Fail(n, StrCat("`", spec.name, "` must be a tensor of integers, but is ", ToString(x.type())));

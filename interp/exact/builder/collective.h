@@ -17,7 +17,7 @@
 namespace hlokit::interp {
 
 // One device of a group, which others name by its position in the group: its operands and result buffers. Of a device
-// of another process, only the operands that the parameters's `shared_operands` name; the rest is null.
+// of another process, only the operands that the parameters' `shared_operands` name; the rest is null.
 struct CollectiveMember {
   int64_t device = 0;
   const std::byte* const* operands = nullptr;

@@ -252,7 +252,7 @@ void DeviceScheduler::BeginOperation(const std::vector<int64_t>& group, const Th
 bool DeviceScheduler::AdvanceOperations() {
   bool progressed = false;
   // Members of a communicator start its operations in one order, so only the oldest of each group goes on: when one
-  // takes its next thunk depends on timing.
+  // takes its next step depends on timing.
   ++round_;
   for (size_t i = 0; i < operations_.size();) {
     ActiveOperation& active = *operations_[i];

@@ -22,13 +22,13 @@
 #include "ir/text/frontend_attributes.h"
 #include "ir/types/fold_shape.h"
 #include "passes/annotations/annotations.h"
+#include "passes/rewrite/reducer.h"
 
 namespace hlokit::spmd {
 namespace {
 
 constexpr OpcodeRow<PartitionHandler> kHandlerRows[] = {
 #define OPCODE_PARTITION_HANDLER(name, handler) {Opcode::k##name, PartitionHandler::k##handler},
-#include "passes/rewrite/reducer.h"
 #include "passes/sharding/partition/opcode_partition_handlers.def"
 };
 constexpr auto kHandlers = MakeOpcodeTable<PartitionHandler>(

@@ -34,6 +34,21 @@ void InlineCall(Module& module, Instruction call, Computation callee) {
   Replace(module, call.id(), root);
 }
 
+// Which bodies can be cloned. Each is read once, however many calls it has.
+class CloneableBodies {
+ public:
+  bool Contains(Computation body) {
+    const size_t id = body.id().value;
+    if (id >= known_.size()) known_.resize(2 * id + 1, Known::kNot);
+    if (known_[id] == Known::kNot) known_[id] = IsCloneable(body) ? Known::kCloneable : Known::kOnce;
+    return known_[id] == Known::kCloneable;
+  }
+
+ private:
+  enum class Known : uint8_t { kNot, kCloneable, kOnce };
+  std::vector<Known> known_;  // by id
+};
+
 // Inlines callees that have one caller, callers first: each body is cloned once, to its last place.
 class SingleCallInliner {
  public:
@@ -86,6 +101,7 @@ absl::StatusOr<bool> Inline::Run(Module& module) {
   if (options().Bool("single-call-only")) return changed;
   const CallGraph graph(module);
   const ComputationRoles roles = RolesOf(module);
+  CloneableBodies cloneable;  // callees first, so a body is final when it is asked about
   for (ComputationId id : graph.PostOrder()) {
     if (roles.fusion[id.value] || roles.async[id.value]) continue;
     std::vector<InstructionId> calls;
@@ -96,10 +112,8 @@ absl::StatusOr<bool> Inline::Run(Module& module) {
       const Instruction call = module.instruction(at);
       const Computation callee = call.computation_attr(Attr::kToApply);
       if (!MayInline(call, callee) || AddedByInlining(callee, graph) > max_added) continue;
-      // What is read of the bodies of callees is within the budget too.
-      if (budget < callee.instruction_count()) continue;
+      if (budget < callee.instruction_count() || !cloneable.Contains(callee)) continue;
       budget -= callee.instruction_count();
-      if (!IsCloneable(callee)) continue;
       InlineCall(module, call, callee);
       Count("calls inlined");
       changed = true;
@@ -112,6 +126,7 @@ absl::StatusOr<bool> Inline::Run(Module& module) {
 absl::StatusOr<bool> FlattenCallGraph::Run(Module& module) {
   int64_t budget = static_cast<int64_t>(module.instruction_count()) * options().Int("max-growth") + 1000;
   bool changed = false;
+  CloneableBodies cloneable;
   // Callers first: calls in a cloned body are visited in turn.
   std::vector<uint8_t> owned(module.computation_id_bound(), 0);
   std::vector<ComputationId> open = {module.entry().id()};
@@ -133,9 +148,8 @@ absl::StatusOr<bool> FlattenCallGraph::Run(Module& module) {
         return callee;
       }
       // Its calls are those of another caller: they are visited once.
-      if (budget < c.instruction_count()) return callee;
+      if (budget < c.instruction_count() || !cloneable.Contains(c)) return callee;
       budget -= c.instruction_count();
-      if (!IsCloneable(c)) return callee;
       const ComputationId copy = CloneWithFusions(module, callee);
       owned.resize(module.computation_id_bound(), 0);
       owned[copy.value] = 1;

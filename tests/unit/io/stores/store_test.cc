@@ -31,6 +31,7 @@ TEST(XmlElementsTest, TextsAreUnescaped) {
 }
 
 TEST(XmlElementsTest, WhatIsNoXmlHasNoTexts) {
+  EXPECT_EQ(XmlTexts("<List><Key>a<!-- - -->b<![CDATA[<c>]]>d</Key></List>", "Key").value(), Strings{"ab<c>d"});
   EXPECT_TRUE(absl::IsDataLoss(XmlTexts("<List><Key>a</Key><Key>cut off", "Key").status()));
   EXPECT_EQ(XmlText("<p><Code>A</Code><br></p>", "Code"), "");
   std::string deep;

@@ -59,6 +59,18 @@ TEST(OrderedWorkTest, WhatTheWorkThrowsIsThrown) {
   }
 }
 
+TEST(OrderedWorkTest, WhatTheUseThrowsIsThrownAndEndsTheThreads) {
+  for (const size_t threads : {size_t{1}, size_t{4}}) {
+    const auto use = [](size_t k) {
+      if (k == 3) throw std::runtime_error("no memory");
+    };
+    EXPECT_THROW(WorkInOrder(
+                     1000, threads, [](size_t k) { return k; }, use),
+                 std::runtime_error)
+        << threads;
+  }
+}
+
 TEST(OrderedWorkTest, NoItemsAreNoWork) {
   WorkInOrder(
       0, 4, [](size_t k) { return k; }, [](size_t) { FAIL(); });
