@@ -81,6 +81,8 @@ bool IsTransfer(Instruction i, int64_t host) {
   }
   if (i.opcode() != Opcode::kCopy) return false;
   const Shape from = i.operand(0).shape(), to = i.shape();
+  // A copy-start keeps the element type, which a copy may change.
+  if (from.element_type() != to.element_type()) return false;
   return (IsIn(from, host) && IsIn(to, kDeviceMemory)) || (IsIn(from, kDeviceMemory) && IsIn(to, host));
 }
 
