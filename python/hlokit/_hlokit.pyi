@@ -246,7 +246,7 @@ class Builder:
     def set_root(self, root: Instruction) -> None: ...
     def add(
         self,
-        opcode: str,
+        opcode: Union[str, Instruction],
         *operands: Instruction,
         shape: Union[None, str, Shape] = None,
         name: Optional[str] = None,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Methods of the classes of the extension module that are written in Python."""
 
-from typing import Any
+from typing import Any, Union
 
 from . import _hlokit, _view
 from ._hlokit import Builder, Computation, Executable, Instruction, Module
@@ -14,11 +14,16 @@ def _run_on(self: Module, *arguments: Any, **options: Any) -> Any:
     return Executable(self, **options)(*arguments)
 
 
-def _add(self: Builder, opcode: str, *operands: Instruction, shape: Any = None, name: Any = None, **attributes: Any) -> Instruction:
+def _add(
+    self: Builder, opcode: Union[str, Instruction], *operands: Instruction, shape: Any = None, name: Any = None, **attributes: Any
+) -> Instruction:
     """Adds an instruction and returns it: operands, its shape where it cannot be inferred, attributes by their names.
 
-    Raises EditError, in the words of the verifier, for what does not fit.
+    `add(x, y)` adds an `add`, as `multiply(x, y)` adds a `multiply`. Raises EditError, in the words of the verifier, for
+    what does not fit.
     """
+    if isinstance(opcode, Instruction):
+        opcode, operands = "add", (opcode, *operands)
     for k, operand in enumerate(operands):
         if not isinstance(operand, Instruction):
             hint = "; constant() makes one of numbers" if isinstance(operand, (int, float)) else ""

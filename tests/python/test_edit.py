@@ -88,6 +88,8 @@ def test_builder():
     np.testing.assert_allclose(value, np.tanh(1.0), rtol=1e-6)
     with pytest.raises(hlokit.EditError):
         b.add("add", x, w)
+    with pytest.raises(hlokit.EditError):
+        b.add(x, w)
     with pytest.raises(hlokit.EditError, match="did you mean"):
         b.add("tanhh", x)
     count = m.instruction_count
@@ -100,7 +102,8 @@ def test_reducer():
     m = hlokit.module()
     add = m.add_computation("add")
     b = hlokit.Builder(add)
-    b.set_root(b.add("add", b.parameter("f32[]"), b.parameter("f32[]")))
+    b.set_root(b.add(b.parameter("f32[]"), b.parameter("f32[]")))
+    assert add.root.opcode == "add"
     e = hlokit.Builder(m.entry)
     e.set_root(e.reduce(e.parameter("f32[3,4]"), e.constant(0.0), dimensions=(1,), to_apply=add))
     m.verify()
