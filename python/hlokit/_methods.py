@@ -23,7 +23,8 @@ def _add(
     what does not fit.
     """
     if isinstance(opcode, Instruction):
-        opcode, operands = "add", (opcode, *operands)
+        operands = (opcode, *operands)
+        opcode = "add"
     for k, operand in enumerate(operands):
         if not isinstance(operand, Instruction):
             hint = "; constant() makes one of numbers" if isinstance(operand, (int, float)) else ""
