@@ -206,7 +206,7 @@ class UseFinder {
     kBranch
   };
   static IndexKind KindOf(Opcode opcode) {
-    constexpr std::pair<Opcode, IndexKind> kKinds[] = {
+    static constexpr OpcodeRow<IndexKind> kRows[] = {
         {Opcode::kGather, IndexKind::kGather},
         {Opcode::kScatter, IndexKind::kScatter},
         {Opcode::kDynamicSlice, IndexKind::kDynamicSlice},
@@ -214,10 +214,9 @@ class UseFinder {
         {Opcode::kSetDimensionSize, IndexKind::kDimensionSize},
         {Opcode::kConditional, IndexKind::kBranch},
     };
-    for (const auto& [of, kind] : kKinds) {
-      if (of == opcode) return kind;
-    }
-    return IndexKind::kNone;
+    static constexpr auto kKinds = MakeOpcodeTable<IndexKind>(
+        kRows, {.elementwise = IndexKind::kNone, .other = IndexKind::kNone, .unknown = IndexKind::kNone});
+    return kKinds[static_cast<size_t>(opcode)];
   }
 
   void Follow(const Requirement& required) {
