@@ -58,6 +58,23 @@ def _set_up_lowerings() -> None:
         rules[PLATFORM] = _Rules(rules)
 
 
+def _set_up_branches() -> None:
+    """jax.lax.platform_dependent takes the branch of "hlokit", and that of "cpu" where there is none."""
+    from jax._src.interpreters import mlir
+    from jax._src.lax.control_flow import conditionals
+
+    primitive = conditionals.platform_index_p
+    lower = mlir._lowerings[primitive]
+    lower = getattr(lower, "rule", lower)
+
+    def lower_index(ctx: Any, *, platforms: Any, **options: Any) -> Any:
+        if not any(names is not None and PLATFORM in names for names in platforms):
+            platforms = tuple(names if names is None or "cpu" not in names else (*names, PLATFORM) for names in platforms)
+        return lower(ctx, platforms=platforms, **options)
+
+    mlir.register_lowering(primitive, lower_index, platform=PLATFORM)
+
+
 def _set_up_donation() -> None:
     from jax._src.interpreters import mlir
 
@@ -162,6 +179,7 @@ def set_up(api: Any) -> None:
     steps: dict[str, Callable[[], None]] = {
         "the host's arrays": _set_up_host,
         "lowerings": _set_up_lowerings,
+        "branches by platform": _set_up_branches,
         "donation": _set_up_donation,
         "custom calls": lambda: _set_up_custom_calls(plugin),
         "host callbacks": lambda: _callbacks.set_up(plugin, PLATFORM),
