@@ -106,6 +106,14 @@ absl::StatusOr<std::vector<PJRT_Device*>> DevicesOf(PJRT_Client* client, const C
   return devices;
 }
 
+// Returns true for a program of one device with host callbacks that computes little beside them.
+bool IsSmallWithCallbacks(const Program& program) {
+  constexpr double kSmallFlops = 1000;  // of XLA's CPU client
+  const CompileOptions& options = program.options;
+  return options.num_replicas * options.num_partitions == 1 && HasTypedCalls(*program.module) &&
+         static_cast<double>(CostAnalysis(*program.module).OfModule().flops) < kSmallFlops;
+}
+
 }  // namespace
 
 absl::StatusOr<PJRT_LoadedExecutable*> Load(PJRT_Client* client, Program program) {
@@ -152,6 +160,7 @@ absl::StatusOr<PJRT_LoadedExecutable*> Load(PJRT_Client* client, Program program
   loaded->client = client;
   loaded->callbacks = std::move(callbacks);
   loaded->portable = described->program.options.portable;
+  loaded->waits = IsSmallWithCallbacks(described->program);
   loaded->devices = *std::move(devices);
   for (int64_t r = 0; r < described->program.options.num_replicas; ++r) {
     for (int64_t p = 0; p < described->program.options.num_partitions; ++p) {

@@ -75,6 +75,9 @@ struct PJRT_LoadedExecutable {
   std::vector<PJRT_Device*> devices;  // by replica, then partition; one that stands for any if portable
   std::vector<PJRT_LogicalDeviceIds> logical_ids;
   bool portable = false;
+  // A call waits for the run, whose error is the call's, as XLA's CPU client does with small programs: what a callback
+  // raises belongs to the call, and an ordered effect does not pass it on to the next program.
+  bool waits = false;
   size_t logged = 0;  // position in the client's simulation log, if it has one
   std::atomic<bool> deleted{false};
 };

@@ -192,6 +192,15 @@ int64_t NumberOfFrameworkCall(const PJRT_Extension_Base* extension) {
   return 0;
 }
 
+// Waits for the run of one device. Returns its error, and then there are no results.
+absl::Status WaitForRun(const Event& done, size_t num_results, PJRT_LoadedExecutable_Execute_Args* args) {
+  const absl::Status status = done.Wait();
+  if (status.ok()) return status;
+  for (size_t i = 0; i < num_results; ++i) delete args->output_lists[0][i];
+  if (args->device_complete_events != nullptr) delete args->device_complete_events[0];
+  return status;
+}
+
 }  // namespace
 
 absl::Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* args) {
@@ -234,6 +243,7 @@ absl::Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* args) 
       (executable.portable || calls[0].device == executable.devices[0])) {
     executable.client->simulation_log->AddRun(executable.logged);
   }
+  std::shared_ptr<Event> last;
   {
     // The devices of a program synchronize in the order of their queues, which must be the same for all, as must that
     // of the callbacks of its runs.
@@ -246,13 +256,16 @@ absl::Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* args) 
       auto done = std::make_shared<Event>();
       const std::vector<PJRT_Buffer*> outputs = Enqueue(executable, calls[d], done, thread);
       std::copy(outputs.begin(), outputs.end(), args->output_lists == nullptr ? nullptr : args->output_lists[d]);
-      if (args->device_complete_events != nullptr) args->device_complete_events[d] = NewEvent(std::move(done));
+      if (args->device_complete_events != nullptr) args->device_complete_events[d] = NewEvent(done);
+      last = std::move(done);
     }
   }
   // Without the lock: the owner of borrowed memory is told.
   for (const DeviceCall& call : calls) {
     for (const int64_t i : call.deleted) call.arguments[static_cast<size_t>(i)]->Delete();
   }
+  if (executable.waits && !HostCallbacks::IsInCallback())
+    return WaitForRun(*last, compiled.program.results.size(), args);
   return absl::OkStatus();
 }
 

@@ -67,7 +67,7 @@ def backends(options):
         return Backend(f"hlokit-{options.engine}-{devices}", {
             "JAX_PLATFORMS": "hlokit", "PYTHONPATH": f"{options.build}/python", "HLOKIT_PJRT_PLUGIN": plugin,
             "HLOKIT_DEVICE": f"cpu:{devices}", "HLOKIT_ENGINE": options.engine, "HLOKIT_NUM_THREADS": "1",
-            "JAX_SUITE_DEVICE_UNDER_TEST": "cpu"})
+            "JAX_NUM_CPU_DEVICES": str(devices), "JAX_SUITE_DEVICE_UNDER_TEST": "cpu"})
 
     def cpu(devices):
         return Backend(f"cpu-{devices}", {

@@ -75,6 +75,14 @@ def _set_up_branches() -> None:
     mlir.register_lowering(primitive, lower_index, platform=PLATFORM)
 
 
+def _set_up_pallas() -> None:
+    """Pallas in interpret mode: the primitive of kernels on several cores names the platforms that it knows."""
+    from jax._src.interpreters import mlir
+    from jax._src.pallas import mpmd
+
+    mlir.register_lowering(mpmd.mpmd_map_p, mpmd._mpmd_map_fallback_lowering, platform=PLATFORM)
+
+
 def _set_up_donation() -> None:
     from jax._src.interpreters import mlir
 
@@ -183,6 +191,7 @@ def set_up(api: Any) -> None:
         "donation": _set_up_donation,
         "custom calls": lambda: _set_up_custom_calls(plugin),
         "host callbacks": lambda: _callbacks.set_up(plugin, PLATFORM),
+        "buffer callbacks": lambda: _callbacks.set_up_buffers(plugin, PLATFORM),
         "DLPack": _set_up_dlpack,
     }
     for name, step in steps.items():
