@@ -9,6 +9,7 @@
 #include "pjrt/values/buffer_type.h"
 #include "pjrt/values/functions.h"
 #include "pjrt/values/host_array.h"
+#include "pjrt/values/layout.h"
 
 using hlokit::Literal;
 using hlokit::runtime::BufferUse;
@@ -83,6 +84,17 @@ absl::StatusOr<int64_t> PJRT_Buffer::AddExternalReferences(int64_t count) {
   return external_references_;
 }
 
+absl::StatusOr<const std::byte*> PJRT_Buffer::Data() const {
+  const absl::StatusOr<std::shared_ptr<DeviceBuffer>> available = value();
+  if (!available.ok()) return available.status();
+  if (absl::Status status = (*available)->Wait(); !status.ok()) return status;
+  static const std::byte empty{0};
+  std::lock_guard<std::mutex> lock(mutex_);
+  const std::byte* const data =
+      in_layout_.empty() ? hlokit::pjrt::InLayout(spec, (*available)->literal(), &in_layout_) : in_layout_.data();
+  return data != nullptr ? data : &empty;
+}
+
 bool PJRT_Buffer::HasExternalReferences() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return external_references_ > 0;
@@ -108,6 +120,14 @@ absl::StatusOr<BufferSpec> ReadBufferSpec(PJRT_Buffer_Type type, const int64_t* 
   if (!bytes.ok()) return bytes.status();
   spec.bytes = *bytes;
   return spec;
+}
+
+const std::byte* InLayout(const BufferSpec& spec, const Literal& value, std::vector<std::byte>* copy) {
+  if (spec.minor_to_major.empty()) return value.data();
+  copy->resize(value.size_bytes());
+  CopyStrided(value.data(), DenseStrides(spec.type, spec.dims), copy->data(),
+              StridesOfOrder(spec.minor_to_major, spec.type, spec.dims), spec.dims, BytesOf(spec.type));
+  return copy->data();
 }
 
 PJRT_Buffer* NewBuffer(PJRT_Memory* memory, BufferSpec spec, Literal value, std::shared_ptr<Context> context,
@@ -175,7 +195,8 @@ absl::Status Buffer_GetMemoryLayout(PJRT_Buffer_GetMemoryLayout_Args* args) {
   args->layout.struct_size = offsetof(PJRT_Buffer_MemoryLayout, type) + sizeof(args->layout.type);
   args->layout.type = PJRT_Buffer_MemoryLayout_Type_Tiled;
   args->layout.tiled.struct_size = sizeof(PJRT_Buffer_MemoryLayout_Tiled);
-  args->layout.tiled.minor_to_major = kOrder.data() + (kMaxRank - rank);
+  const std::vector<int64_t>& own = args->buffer->spec.minor_to_major;
+  args->layout.tiled.minor_to_major = own.empty() ? kOrder.data() + (kMaxRank - rank) : own.data();
   args->layout.tiled.minor_to_major_size = rank;
   return absl::OkStatus();
 }
@@ -216,31 +237,17 @@ absl::Status Buffer_ReadyEvent(PJRT_Buffer_ReadyEvent_Args* args) {
   return absl::OkStatus();
 }
 
-namespace {
-
-// Returns the first byte of the value, which must be available.
-absl::StatusOr<std::byte*> DataOf(PJRT_Buffer* buffer) {
-  const absl::StatusOr<std::shared_ptr<DeviceBuffer>> value = buffer->value();
-  if (!value.ok()) return value.status();
-  if (absl::Status status = (*value)->Wait(); !status.ok()) return status;
-  static std::byte empty;
-  std::byte* const data = const_cast<std::byte*>((*value)->literal().data());
-  return data != nullptr ? data : &empty;
-}
-
-}  // namespace
-
 absl::Status Buffer_UnsafePointer(PJRT_Buffer_UnsafePointer_Args* args) {
-  const absl::StatusOr<std::byte*> data = DataOf(args->buffer);
+  const absl::StatusOr<const std::byte*> data = args->buffer->Data();
   if (!data.ok()) return data.status();
   args->buffer_pointer = reinterpret_cast<uintptr_t>(*data);
   return absl::OkStatus();
 }
 
 absl::Status Buffer_OpaqueDeviceMemoryDataPointer(PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args* args) {
-  const absl::StatusOr<std::byte*> data = DataOf(args->buffer);
+  const absl::StatusOr<const std::byte*> data = args->buffer->Data();
   if (!data.ok()) return data.status();
-  args->device_memory_ptr = *data;
+  args->device_memory_ptr = const_cast<std::byte*>(*data);
   return absl::OkStatus();
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Buffers: arrays and tokens in a memory of a device. Elements are row-major and dense, each in whole bytes, as in a
-// Literal, so that host and device arrays are the same bytes.
+// Literal, so that host and device arrays are the same bytes. A buffer may have another layout for its callers: its
+// bytes, where they are asked for, are then a copy of the elements in that order.
 #ifndef HLOKIT_PJRT_CLIENT_BUFFER_H_
 #define HLOKIT_PJRT_CLIENT_BUFFER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -27,10 +29,15 @@ struct BufferSpec {
   std::vector<int64_t> dims;  // bounds where dynamic
   int64_t bytes = 0;          // of the bounds
   std::vector<size_t> dynamic_dims = {};
+  std::vector<int64_t> minor_to_major = {};  // what callers see of the order of elements; empty: row-major
 };
 
 // Reads type and sizes of arguments. `dims` may be null if there are none.
 absl::StatusOr<BufferSpec> ReadBufferSpec(PJRT_Buffer_Type type, const int64_t* dims, size_t num_dims);
+
+// Returns the elements of a value in the layout of its buffer: those of `value` itself if it is row-major, or in
+// `copy`.
+const std::byte* InLayout(const BufferSpec& spec, const Literal& value, std::vector<std::byte>* copy);
 
 // Counts the bytes of a value in the statistics of its device.
 class ByteCount {
@@ -72,6 +79,9 @@ struct PJRT_Buffer {
   // Calls `read` with the value, now or when it is available, or with the error.
   void WhenReady(std::function<void(const absl::StatusOr<const hlokit::Literal*>&)> read) const;
 
+  // Returns the first byte of the elements in the buffer's layout, for which it waits. They live as long as the value.
+  absl::StatusOr<const std::byte*> Data() const;
+
   // References of code outside, to which the bytes must not change.
   absl::StatusOr<int64_t> AddExternalReferences(int64_t count);
   bool HasExternalReferences() const;
@@ -82,6 +92,7 @@ struct PJRT_Buffer {
   std::unique_ptr<hlokit::pjrt::ByteCount> bytes_;
   int64_t external_references_ = 0;
   std::unique_ptr<hlokit::runtime::BufferUse> external_use_;
+  mutable std::vector<std::byte> in_layout_;   // once it is asked for; of a buffer that is not row-major
   mutable std::vector<int64_t> logical_dims_;  // once they are known; of a buffer with dynamic dimensions
 };
 

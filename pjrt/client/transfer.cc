@@ -16,6 +16,7 @@
 #include "pjrt/values/error.h"
 #include "pjrt/values/functions.h"
 #include "pjrt/values/host_array.h"
+#include "pjrt/values/layout.h"
 
 namespace hlokit::pjrt {
 namespace {
@@ -35,6 +36,14 @@ std::shared_ptr<Context> NotifyingContext(std::shared_ptr<Context> context, std:
                                   });
 }
 
+// Sets the layout that the caller asks for.
+absl::Status SetLayout(const PJRT_Buffer_MemoryLayout* layout, BufferSpec* spec) {
+  absl::StatusOr<std::vector<int64_t>> order = ReadOrder(layout, spec->dims.size());
+  if (!order.ok()) return order.status();
+  spec->minor_to_major = *std::move(order);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status Client_BufferFromHostBuffer(PJRT_Client_BufferFromHostBuffer_Args* args) {
@@ -44,10 +53,7 @@ absl::Status Client_BufferFromHostBuffer(PJRT_Client_BufferFromHostBuffer_Args* 
   if (!spec.ok()) return spec.status();
   if (spec->type == ElementType::kToken) return absl::InvalidArgumentError("a token has no host array");
   if (args->data == nullptr && spec->bytes != 0) return absl::InvalidArgumentError("the host array is null");
-  if (const absl::Status layout = StridesOf(args->device_layout, spec->type, spec->dims).status();
-      layout.code() == absl::StatusCode::kInvalidArgument) {
-    return layout;
-  }
+  if (absl::Status status = SetLayout(args->device_layout, &*spec); !status.ok()) return status;
   const std::vector<int64_t> dense = DenseStrides(spec->type, spec->dims);
   std::vector<int64_t> strides = dense;
   if (args->byte_strides != nullptr) {
@@ -90,6 +96,7 @@ absl::Status Client_CreateViewOfDeviceBuffer(PJRT_Client_CreateViewOfDeviceBuffe
   if (!spec.ok()) return spec.status();
   const absl::StatusOr<std::vector<int64_t>> strides = StridesOf(args->layout, spec->type, spec->dims);
   if (!strides.ok()) return strides.status();
+  if (absl::Status status = SetLayout(args->layout, &*spec); !status.ok()) return status;
   if (args->device_buffer_ptr == nullptr && spec->bytes != 0) {
     return absl::InvalidArgumentError("the array of the view is null");
   }
@@ -122,6 +129,7 @@ absl::Status Client_CreateUninitializedBuffer(PJRT_Client_CreateUninitializedBuf
   if (!memory.ok()) return memory.status();
   absl::StatusOr<BufferSpec> spec = ReadBufferSpec(args->shape_element_type, args->shape_dims, args->shape_num_dims);
   if (!spec.ok()) return spec.status();
+  if (absl::Status status = SetLayout(args->shape_layout, &*spec); !status.ok()) return status;
   if (spec->bytes > args->client->runtime->options().evaluator.limits.max_bytes) {
     return absl::ResourceExhaustedError(StrCat("out of memory: an array of ", spec->bytes, " bytes; ",
                                                args->client->runtime->options().evaluator.limits.BytesText()));
@@ -136,6 +144,7 @@ absl::Status Client_CreateErrorBuffer(PJRT_Client_CreateErrorBuffer_Args* args) 
   if (!memory.ok()) return memory.status();
   absl::StatusOr<BufferSpec> spec = ReadBufferSpec(args->shape_element_type, args->shape_dims, args->shape_num_dims);
   if (!spec.ok()) return spec.status();
+  if (absl::Status status = SetLayout(args->shape_layout, &*spec); !status.ok()) return status;
   const absl::Status error = StatusOf(args->error_code, args->error_message, args->error_message_size);
   if (error.ok()) return absl::InvalidArgumentError("the error of an error buffer is OK");
   std::shared_ptr<runtime::DeviceBuffer> value = (*memory)->device->runtime->CreatePendingBuffer();
@@ -231,6 +240,10 @@ absl::Status Buffer_Bitcast(PJRT_Buffer_Bitcast_Args* args) {
     return absl::InvalidArgumentError(
         StrCat("a bitcast from ", args->buffer->spec.bytes, " to ", spec->bytes, " bytes"));
   }
+  if (absl::Status status = SetLayout(args->device_layout, &*spec); !status.ok()) return status;
+  if (!spec->minor_to_major.empty() || !args->buffer->spec.minor_to_major.empty()) {
+    return absl::UnimplementedError("a bitcast of an array that is not row-major");
+  }
   if (!AllBytesAreValues(spec->type) && spec->type != args->buffer->spec.type) {
     return absl::UnimplementedError("a bitcast to a type not all of whose bytes are values");
   }
@@ -257,7 +270,9 @@ absl::Status Buffer_ToHostBuffer(PJRT_Buffer_ToHostBuffer_Args* args) {
         "dimensions");
   }
   std::vector<int64_t> sizes(dims->begin(), dims->end());
-  absl::StatusOr<std::vector<int64_t>> strides = StridesOf(args->host_layout, source.spec.type, sizes);
+  absl::StatusOr<std::vector<int64_t>> strides =
+      args->host_layout == nullptr ? StridesOfOrder(source.spec.minor_to_major, source.spec.type, sizes)
+                                   : StridesOf(args->host_layout, source.spec.type, sizes);
   if (!strides.ok()) return strides.status();
   if (args->dst_size < static_cast<uint64_t>(*bytes)) {
     return absl::InvalidArgumentError(StrCat("PJRT_Buffer_ToHostBuffer: the host array has ",
@@ -289,9 +304,11 @@ absl::Status Buffer_CopyRawToHost(PJRT_Buffer_CopyRawToHost_Args* args) {
   if (args->dst == nullptr && args->transfer_size != 0) return absl::InvalidArgumentError("the host array is null");
   auto done = std::make_shared<Event>();
   args->event = NewEvent(done);
-  source.WhenReady([done, to = args->dst, offset = args->offset, size = static_cast<size_t>(args->transfer_size),
+  source.WhenReady([done, spec = source.spec, to = args->dst, offset = args->offset,
+                    size = static_cast<size_t>(args->transfer_size),
                     transfer = Recorder::NewTransfer()](const absl::StatusOr<const Literal*>& literal) {
-    if (literal.ok() && size != 0) std::memcpy(to, (*literal)->data() + offset, size);
+    std::vector<std::byte> copy;
+    if (literal.ok() && size != 0) std::memcpy(to, InLayout(spec, **literal, &copy) + offset, size);
     if (literal.ok()) Recorder::EndTransfer(transfer, to, size);
     done->Set(literal.status());
   });
@@ -313,6 +330,7 @@ absl::Status Client_CreateAliasBuffer(PJRT_Client_CreateAliasBuffer_Args* args) 
   if (!memory.ok()) return memory.status();
   absl::StatusOr<BufferSpec> spec = ReadBufferSpec(args->shape_element_type, args->shape_dims, args->shape_num_dims);
   if (!spec.ok()) return spec.status();
+  if (absl::Status status = SetLayout(args->shape_layout, &*spec); !status.ok()) return status;
   const PendingValue pending(*memory, *spec);
   args->alias_buffer = new PJRT_Buffer(*memory, *spec, pending.value, pending.ready);
   args->fulfill_alias_buffer_cb = new PJRT_FulfillAliasBufferCallback{*std::move(spec), pending};

@@ -10,6 +10,7 @@
 #include "pjrt/values/error.h"
 #include "pjrt/values/functions.h"
 #include "pjrt/values/host_array.h"
+#include "pjrt/values/layout.h"
 
 struct PJRT_AsyncHostToDeviceTransferManager {
   struct Target {
@@ -49,6 +50,16 @@ absl::StatusOr<Manager::Target*> TargetOf(Manager* manager, int index) {
   return &manager->targets[static_cast<size_t>(index)];
 }
 
+// Puts contents that came in the order of the buffer's layout into ours.
+void MakeRowMajor(Manager::Target* target) {
+  const BufferSpec& spec = target->spec;
+  if (spec.minor_to_major.empty()) return;
+  Literal ordered = Literal::Zeros(target->contents.shape());
+  CopyStrided(target->contents.data(), StridesOfOrder(spec.minor_to_major, spec.type, spec.dims), ordered.data(),
+              DenseStrides(spec.type, spec.dims), spec.dims, BytesOf(spec.type));
+  target->contents = std::move(ordered);
+}
+
 // Copies bytes into a buffer; `last`: it is complete. Callers' callbacks run without the lock.
 absl::Status Transfer(Manager* manager, int index, const void* data, int64_t offset, int64_t size, bool last) {
   std::shared_ptr<Event> complete;
@@ -69,6 +80,7 @@ absl::Status Transfer(Manager* manager, int index, const void* data, int64_t off
     if (last) {
       to.finished = true;
       Normalize(to.spec.type, absl::MakeSpan(to.contents.data(), static_cast<size_t>(to.spec.bytes)));
+      MakeRowMajor(&to);
       to.value->SetValue(std::move(to.contents), to.context);
       complete = to.ready;
     }
@@ -93,6 +105,14 @@ absl::Status Client_CreateBuffersForAsyncHostToDevice(PJRT_Client_CreateBuffersF
     if (spec.ok() && spec->bytes > args->client->runtime->options().evaluator.limits.max_bytes) {
       spec = absl::ResourceExhaustedError(StrCat("out of memory: an array of ", spec->bytes, " bytes; ",
                                                  args->client->runtime->options().evaluator.limits.BytesText()));
+    }
+    if (spec.ok() && args->device_layouts != nullptr && i < args->num_device_layouts) {
+      absl::StatusOr<std::vector<int64_t>> order = ReadOrder(args->device_layouts[i], spec->dims.size());
+      if (order.ok()) {
+        spec->minor_to_major = *std::move(order);
+      } else {
+        spec = order.status();
+      }
     }
     if (!spec.ok()) {
       for (Manager::Target& target : manager->targets) target.finished = true;
@@ -128,7 +148,27 @@ absl::Status AsyncHostToDeviceTransferManager_TransferLiteral(
   const absl::StatusOr<BufferSpec> spec =
       ReadBufferSpec(args->shape_element_type, args->shape_dims, args->shape_num_dims);
   if (!spec.ok()) return spec.status();
-  absl::Status status = Transfer(args->transfer_manager, args->buffer_index, args->data, 0, spec->bytes, /*last=*/true);
+  const absl::StatusOr<std::vector<int64_t>> strides = StridesOf(args->shape_layout, spec->type, spec->dims);
+  if (!strides.ok()) return strides.status();
+  const absl::StatusOr<std::vector<int64_t>> wanted = [&]() -> absl::StatusOr<std::vector<int64_t>> {
+    const std::lock_guard<std::mutex> lock(args->transfer_manager->mutex);
+    const absl::StatusOr<Manager::Target*> target = TargetOf(args->transfer_manager, args->buffer_index);
+    if (!target.ok()) return target.status();
+    if ((*target)->spec.dims != spec->dims || (*target)->spec.type != spec->type) {
+      return absl::InvalidArgumentError(StrCat("the array is not one for buffer ", args->buffer_index));
+    }
+    return StridesOfOrder((*target)->spec.minor_to_major, spec->type, spec->dims);
+  }();
+  if (!wanted.ok()) return wanted.status();
+  std::vector<std::byte> ordered;
+  const void* data = args->data;
+  if (*strides != *wanted && data != nullptr) {
+    ordered.resize(static_cast<size_t>(spec->bytes));
+    CopyStrided(static_cast<const std::byte*>(data), *strides, ordered.data(), *wanted, spec->dims,
+                BytesOf(spec->type));
+    data = ordered.data();
+  }
+  absl::Status status = Transfer(args->transfer_manager, args->buffer_index, data, 0, spec->bytes, /*last=*/true);
   if (!status.ok()) return status;
   args->done_with_h2d_transfer = NewEvent(Event::Ready());
   return absl::OkStatus();

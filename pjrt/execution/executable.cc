@@ -23,7 +23,7 @@ CompiledProgram::CompiledProgram(Program program_in) : program(std::move(program
     result_types.push_back(BufferTypeOf(result.spec.type));
     result_dims.insert(result_dims.end(), result.spec.dims.begin(), result.spec.dims.end());
     result_ranks.push_back(result.spec.dims.size());
-    result_layouts.push_back(SharedLayout(result.spec.dims.size()));
+    result_layouts.push_back(SharedLayout(result.spec));
     result_memory_kinds.push_back(kMemoryKinds[result.memory_kind]);
     result_memory_kind_sizes.push_back(std::strlen(kMemoryKinds[result.memory_kind]));
     result_shardings.push_back(result.sharding.data());
@@ -32,7 +32,7 @@ CompiledProgram::CompiledProgram(Program program_in) : program(std::move(program
   }
   for (size_t i = 0; i < program.parameters.size(); ++i) {
     const ProgramValue& parameter = program.parameters[i];
-    parameter_layouts.push_back(SharedLayout(parameter.spec.dims.size()));
+    parameter_layouts.push_back(SharedLayout(parameter.spec));
     parameter_memory_kinds.push_back(kMemoryKinds[parameter.memory_kind]);
     parameter_memory_kind_sizes.push_back(std::strlen(kMemoryKinds[parameter.memory_kind]));
     parameter_shardings.push_back(parameter.sharding.data());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pjrt/execution/extensions.h"
 
+#include <map>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "pjrt/trace/recorder.h"
 #include "pjrt/values/arguments.h"
 #include "pjrt/values/entry.h"
+#include "pjrt/values/layout.h"
 
 struct PJRT_Layouts_MemoryLayout {
   std::string text;
@@ -28,13 +30,6 @@ struct PJRT_MemoryDescription {
 
 namespace hlokit::pjrt {
 namespace {
-
-// All arrays are row-major.
-std::string LayoutText(size_t rank) {
-  std::string text = "{";
-  for (size_t i = rank; i-- > 0;) StrAppend(&text, static_cast<int64_t>(i), i == 0 ? "" : ",");
-  return StrCat(text, "}");
-}
 
 absl::Status DestroyLayout(PJRT_Layouts_MemoryLayout_Destroy_Args* args) {
   delete args->layout;
@@ -54,12 +49,13 @@ template <typename Args>
 absl::Status DefaultLayout(Args* args) {
   const absl::StatusOr<BufferSpec> spec = ReadBufferSpec(args->type, args->dims, args->num_dims);
   if (!spec.ok()) return spec.status();
-  args->layout = new PJRT_Layouts_MemoryLayout{LayoutText(spec->dims.size())};
+  args->layout = new PJRT_Layouts_MemoryLayout{LayoutText({}, spec->dims.size())};
   return absl::OkStatus();
 }
 
 absl::Status BufferLayout(PJRT_Layouts_PJRT_Buffer_MemoryLayout_Args* args) {
-  args->layout = new PJRT_Layouts_MemoryLayout{LayoutText(args->buffer->spec.dims.size())};
+  const BufferSpec& spec = args->buffer->spec;
+  args->layout = new PJRT_Layouts_MemoryLayout{LayoutText(spec.minor_to_major, spec.dims.size())};
   return absl::OkStatus();
 }
 
@@ -152,12 +148,14 @@ PJRT_Extension_Base Base(PJRT_Extension_Type type, PJRT_Extension_Base* next) {
 
 }  // namespace
 
-PJRT_Layouts_MemoryLayout* SharedLayout(size_t rank) {
+PJRT_Layouts_MemoryLayout* SharedLayout(const BufferSpec& spec) {
   static std::mutex mutex;
-  static auto* const layouts = new std::vector<PJRT_Layouts_MemoryLayout*>();
+  static auto* const layouts = new std::map<std::string, PJRT_Layouts_MemoryLayout*>();
+  std::string text = LayoutText(spec.minor_to_major, spec.dims.size());
   std::lock_guard<std::mutex> lock(mutex);
-  while (layouts->size() <= rank) layouts->push_back(new PJRT_Layouts_MemoryLayout{LayoutText(layouts->size())});
-  return (*layouts)[rank];
+  PJRT_Layouts_MemoryLayout*& layout = (*layouts)[text];
+  if (layout == nullptr) layout = new PJRT_Layouts_MemoryLayout{std::move(text)};
+  return layout;
 }
 
 PJRT_Extension_Base* Extensions() {

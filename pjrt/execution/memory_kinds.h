@@ -4,12 +4,17 @@
 #ifndef HLOKIT_PJRT_EXECUTION_MEMORY_KINDS_H_
 #define HLOKIT_PJRT_EXECUTION_MEMORY_KINDS_H_
 
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "ir/graph/module.h"
 #include "pjrt/execution/program.h"
 
 namespace hlokit::pjrt {
+
+// The memory space of the host in layouts of HLO.
+inline constexpr int64_t kHostMemorySpace = 5;
 
 // Writes what a program says into the header, where passes and serialization keep it. Returns an error for an unknown
 // kind.

@@ -6,6 +6,7 @@
 #include "parser/proto/header_proto.h"
 #include "parser/proto/module_writer.h"
 #include "parser/proto/serialize.h"
+#include "pjrt/execution/entry_layouts.h"
 
 namespace hlokit::pjrt {
 namespace {
@@ -57,6 +58,8 @@ absl::StatusOr<std::string> OptimizedProgramBytes(const Module& module, const Pr
   xla::HloModuleProtoWithConfig proto;
   if (absl::Status status = WriteModuleProto(module, {}, proto.mutable_hlo_module()); !status.ok()) return status;
   if (absl::Status status = WriteConfigProto(module, proto.mutable_config()); !status.ok()) return status;
+  WriteLayouts(program, proto.mutable_config()->mutable_entry_computation_layout());
+  WriteLayouts(program, proto.mutable_hlo_module()->mutable_host_program_shape());
   proto.mutable_config()->set_use_spmd_partitioning(options.use_spmd_partitioning);
   if (options.num_partitions > 1 && options.use_spmd_partitioning) {
     WriteShardings(module, program, proto.mutable_hlo_module());

@@ -20,6 +20,7 @@
 #include "parser/proto/sharding_proto.h"
 #include "parser/proto/xla.pb.h"
 #include "pjrt/client/topology.h"
+#include "pjrt/execution/entry_layouts.h"
 #include "pjrt/execution/memory_kinds.h"
 #include "pjrt/values/host_array.h"
 
@@ -165,6 +166,7 @@ absl::StatusOr<Program> Describe(std::unique_ptr<Module> module, CompileOptions 
   if (!status.ok()) return status;
   program.module = std::move(module);
   ReadMemoryKinds(*program.module, absl::MakeSpan(program.parameters), absl::MakeSpan(program.results));
+  ReadLayouts(*program.module, absl::MakeSpan(program.parameters), absl::MakeSpan(program.results));
   MarkDonatable(&program);
   program.fingerprint = ToString(DigestOf(StrCat(ToString(Fingerprint(*program.module, FingerprintOptions::All())),
                                                  "\n", PlatformVersion(), "\n", program.options.serialized)));
@@ -182,6 +184,7 @@ absl::StatusOr<Program> ReadProgram(std::string_view code, std::string_view form
   if (!module.ok()) return module.status();
   if (!(*module)->entry().valid()) return absl::InvalidArgumentError("the program has no entry computation");
   if (absl::Status status = MarkMemoryKinds(module->get()); !status.ok()) return status;
+  if (absl::Status status = MarkLayouts(module->get()); !status.ok()) return status;
   std::string received;
   if (keep_received) received = ToString(**module, PrintOptions::Lossless());
   if (absl::Status status = Partition(options, module->get()); !status.ok()) return status;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ir/core/str_cat.h"
+#include "pjrt/values/layout.h"
 
 namespace hlokit::pjrt {
 
@@ -43,23 +44,9 @@ absl::StatusOr<std::vector<int64_t>> StridesOf(const PJRT_Buffer_MemoryLayout* l
     }
     return std::vector<int64_t>(given.byte_strides, given.byte_strides + given.num_byte_strides);
   }
-  const PJRT_Buffer_MemoryLayout_Tiled& tiled = layout->tiled;
-  if (tiled.num_tiles != 0) return absl::UnimplementedError("layouts with tiles");
-  const absl::Span<const int64_t> order(tiled.minor_to_major, tiled.minor_to_major_size);
-  std::vector<int64_t> strides(dims.size(), 0);
-  int64_t stride = BytesOf(type);
-  for (const int64_t dim : order) {
-    if (order.size() != dims.size() || dim < 0 || dim >= static_cast<int64_t>(dims.size()) ||
-        strides[static_cast<size_t>(dim)] != 0) {
-      return absl::InvalidArgumentError("the layout is not an order of the dimensions of the array");
-    }
-    strides[static_cast<size_t>(dim)] = stride;
-    if (dims[static_cast<size_t>(dim)] != 0) stride *= dims[static_cast<size_t>(dim)];
-  }
-  if (order.size() != dims.size()) {
-    return absl::InvalidArgumentError("the layout is not an order of the dimensions of the array");
-  }
-  return strides;
+  const absl::StatusOr<std::vector<int64_t>> order = ReadOrder(layout, dims.size());
+  if (!order.ok()) return order.status();
+  return StridesOfOrder(*order, type, dims);
 }
 
 namespace {

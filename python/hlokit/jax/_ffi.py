@@ -16,7 +16,11 @@ import numpy as np
 
 _EXTENSION_FFI = 5  # PJRT_Extension_Type
 _API_ERROR_DESTROY, _API_ERROR_MESSAGE = 40, 48  # offsets in PJRT_Api
+# Offsets in XLA_FFI_Api.
+_FFI_ERROR_DETAILS, _FFI_ERROR_DESTROY, _FFI_HANDLER_REGISTER, _FFI_TYPE_REGISTER = 56, 64, 72, 88
 _TOKEN = 17
+# Types of less than a byte: the number of their bits, by XLA's number. Buffers have several elements in a byte.
+_BITS = {21: 4, 22: 4, 26: 2, 27: 2, 30: 1, 31: 1, 32: 4}
 
 # By XLA's number of the type.
 _DTYPES = {
@@ -124,6 +128,23 @@ class _Frame(ctypes.Structure):  # XLA_FFI_CallFrame
                 ("args", _Buffers), ("rets", _Buffers), ("attrs", _Attributes), ("future", ctypes.c_void_p)]
 
 
+class _HandlerRegister(ctypes.Structure):  # XLA_FFI_Handler_Register_Args
+    _fields_ = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.c_void_p), ("name", _Text),
+                ("platform", _Text), ("instantiate", ctypes.c_void_p), ("prepare", ctypes.c_void_p),
+                ("initialize", ctypes.c_void_p), ("execute", ctypes.c_void_p), ("record", ctypes.c_void_p),
+                ("traits", ctypes.c_uint32)]
+
+
+class _TypeRegister(ctypes.Structure):  # XLA_FFI_Type_Register_Args
+    _fields_ = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.c_void_p), ("name", _Text),
+                ("type_id", ctypes.c_void_p), ("type_info", ctypes.c_void_p)]
+
+
+class _ErrorDetails(ctypes.Structure):  # XLA_FFI_Error_GetDetails_Args
+    _fields_ = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.c_void_p), ("error", ctypes.c_void_p),
+                ("message", ctypes.c_char_p), ("code", ctypes.c_int)]
+
+
 assert ctypes.sizeof(_Frame) == 176 and ctypes.sizeof(_RegisterHandler) == 56 and ctypes.sizeof(_Metadata) == 48
 
 _Handler = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(_Frame))
@@ -161,6 +182,53 @@ class Plugin:
         if error:
             raise ValueError(self._take_message(error))
 
+    def register_stages(self, target: str, stages: dict[str, int], platform: str) -> None:
+        """Registers the handlers of a target by stage: "instantiate", "prepare", "initialize" and "execute".
+
+        Raises ValueError with the plugin's message if they are refused.
+        """
+        args = _HandlerRegister(struct_size=ctypes.sizeof(_HandlerRegister), name=_text(target),
+                                platform=_text(platform), **stages)
+        self._call(_FFI_HANDLER_REGISTER, args)
+
+    def register_type(self, name: str, type_id: int, type_info: int | None) -> None:
+        """Registers a type of states by the addresses of its XLA_FFI_TypeId, which is set if it is 0, and its
+        XLA_FFI_TypeInfo. Raises ValueError if it is refused."""
+        args = _TypeRegister(ctypes.sizeof(_TypeRegister), None, _text(name), type_id, type_info)
+        self._call(_FFI_TYPE_REGISTER, args)
+
+    def _call(self, offset: int, args: Any) -> None:
+        """Calls a function that handlers may call."""
+        api = self._ffi_api()
+        error = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(ctypes.c_void_p.from_address(api + offset).value or 0)(
+            ctypes.addressof(args))
+        if not error:
+            return
+        function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+        details, destroy = (function(ctypes.c_void_p.from_address(api + at).value or 0)
+                            for at in (_FFI_ERROR_DETAILS, _FFI_ERROR_DESTROY))
+        of_error = _ErrorDetails(ctypes.sizeof(_ErrorDetails), None, error)
+        details(ctypes.addressof(of_error))
+        text = (of_error.message or b"").decode(errors="replace")
+        destroy(ctypes.addressof(of_error))
+        raise ValueError(text)
+
+    def _ffi_api(self) -> int:
+        """The address of the XLA_FFI_Api, which the plugin gives to handlers: to one that refuses to be registered."""
+        found: list[int] = []
+
+        def learn(frame_pointer: Any) -> int | None:
+            frame = frame_pointer.contents
+            found.append(ctypes.cast(frame.api, ctypes.c_void_p).value or 0)
+            return _new_error(frame, RuntimeError("not a handler"))
+
+        handler = _Handler(learn)
+        try:
+            self.register("hlokit.none", ctypes.cast(handler, ctypes.c_void_p).value or 0, "hlokit")
+        except ValueError:
+            pass
+        return found[0]
+
     def _take_message(self, error: int) -> str:
         function = ctypes.CFUNCTYPE(None, ctypes.POINTER(_ErrorArgs))
         message, destroy = (function(ctypes.c_void_p.from_address(self._address + offset).value or 0)
@@ -172,8 +240,45 @@ class Plugin:
         return text
 
 
+def _text(text: str) -> _Text:
+    """Returns a view of a text, which the struct keeps alive."""
+    data = text.encode()
+    return _Text((ctypes.c_char * len(data)).from_buffer_copy(data), len(data))
+
+
+def _packed(buffer: _Buffer) -> tuple[np.ndarray, int]:
+    """Returns a view of the bytes that a buffer of a type of less than a byte has, and the number of its elements."""
+    count = int(np.prod([buffer.dims[i] for i in range(buffer.rank)], dtype=np.int64))
+    size = (count * _BITS[buffer.dtype] + 7) // 8
+    if size == 0:
+        return np.empty(0, np.uint8), count
+    return np.frombuffer(memoryview((ctypes.c_char * size).from_address(buffer.data)), np.uint8), count
+
+
+def _unpack(buffer: _Buffer) -> np.ndarray:
+    """Returns a copy of the elements, of a type of less than a byte."""
+    bits = _BITS[buffer.dtype]
+    packed, count = _packed(buffer)
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    values = ((packed[:, None] >> shifts) & ((1 << bits) - 1)).astype(np.uint8).reshape(-1)[:count]
+    shape = tuple(buffer.dims[i] for i in range(buffer.rank))
+    return values.view(_dtype(buffer.dtype)).reshape(shape)
+
+
+def _pack(array: np.ndarray, buffer: _Buffer) -> None:
+    """Writes elements of a type of less than a byte."""
+    bits = _BITS[buffer.dtype]
+    packed, count = _packed(buffer)
+    values = np.zeros(packed.size * (8 // bits), np.uint8)
+    values[:count] = np.ascontiguousarray(array).reshape(-1).view(np.uint8) & ((1 << bits) - 1)
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    packed[...] = np.bitwise_or.reduce(values.reshape(-1, 8 // bits) << shifts, axis=1)
+
+
 def _array(buffer: _Buffer) -> np.ndarray:
-    """Returns a view of the memory of a buffer."""
+    """Returns a view of the memory of a buffer; a copy for types of less than a byte."""
+    if buffer.dtype in _BITS:
+        return _unpack(buffer)
     dtype = _dtype(buffer.dtype)
     shape = tuple(buffer.dims[i] for i in range(buffer.rank))
     size = dtype.itemsize
@@ -212,6 +317,9 @@ def python_handler(function: Callable[[int, list[np.ndarray | None], list[np.nda
             buffers = [[b.buffers[i].contents for i in range(b.size)] for b in (frame.args, frame.rets)]
             arguments, results = [[None if b.dtype == _TOKEN else _array(b) for b in side] for side in buffers]
             function(_integer(frame.attrs, "index"), arguments, results)
+            for result, buffer in zip(results, buffers[1]):
+                if buffer.dtype in _BITS and result is not None:
+                    _pack(result, buffer)
             return None
         except BaseException as error:  # noqa: BLE001: nothing may pass through the plugin
             return _new_error(frame, error)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What JAX must know about the platform "hlokit" beyond the plugin: lowerings, custom calls, donation, DLPack."""
+"""What JAX must know about the platform "hlokit" beyond the plugin: lowerings, custom calls, donation, DLPack, caches."""
 
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import functools
 import warnings
 from collections.abc import Callable
@@ -24,30 +25,74 @@ _AS_ON_CPU = frozenset({
 _AS_ON_TPU = frozenset({"lu"})
 
 
-class _Rules(dict):
-    """The lowering rules of the platform. Looks up those of other platforms late: JAX's modules add them when imported."""
+def _called_export(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """What was exported for the CPU runs here, as what was exported for this platform does."""
 
-    def __init__(self, rules: dict[str, dict[Any, Any]]):
+    @functools.wraps(rule)
+    def lower(ctx: Any, *args: Any, exported: Any) -> Any:
+        if PLATFORM not in exported.platforms and "cpu" in exported.platforms:
+            platforms = tuple(PLATFORM if p == "cpu" else p for p in exported.platforms)
+            exported = dataclasses.replace(exported, platforms=platforms)
+        return rule(ctx, *args, exported=exported)
+
+    return lower
+
+
+def _branch_by_platform(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """lax.platform_dependent without a branch for this platform takes that for the CPU."""
+
+    @functools.wraps(rule)
+    def lower(ctx: Any, *args: Any, platforms: Any) -> Any:
+        if not any(names is not None and PLATFORM in names for names in platforms):
+            platforms = tuple(names if names is None or "cpu" not in names else (*names, PLATFORM) for names in platforms)
+        return rule(ctx, *args, platforms=platforms)
+
+    return lower
+
+
+# Primitives whose rule for all platforms is told what this one is.
+_ADAPTED: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+    "call_exported": _called_export,
+    "platform_index": _branch_by_platform,
+}
+
+
+class _Rules(dict):
+    """The lowering rules of the platform. Looks up those of other platforms late: JAX's modules add them when imported.
+
+    A primitive that has rules for some platforms only, as programs define them, is lowered as for the CPU.
+    """
+
+    def __init__(self, rules: dict[str, dict[Any, Any]], rules_of_all: dict[Any, Any]):
         super().__init__(rules.get(PLATFORM, {}))
         self._rules = rules
+        self._rules_of_all = rules_of_all
 
     def __contains__(self, primitive: Any) -> bool:
-        return super().__contains__(primitive) or self._find(primitive)
+        return super().__contains__(primitive) or self._find(primitive) is not None
 
     def __missing__(self, primitive: Any) -> Any:
-        if not self._find(primitive):
+        entry = self._find(primitive)
+        if entry is None:
             raise KeyError(primitive)
-        return super().__getitem__(primitive)
+        return entry
 
     def get(self, primitive: Any, default: Any = None) -> Any:
         return self[primitive] if primitive in self else default
 
-    def _find(self, primitive: Any) -> bool:
+    def _find(self, primitive: Any) -> Any:
         for names, platform in ((_AS_ON_CPU, "cpu"), (_AS_ON_TPU, "tpu")):
             if primitive.name in names and primitive in self._rules[platform]:
-                self[primitive] = self._rules[platform][primitive]
-                return True
-        return False
+                return self._rules[platform][primitive]
+        entry = self._rules_of_all.get(primitive)
+        if entry is None:
+            return self._rules["cpu"].get(primitive)
+        if primitive.name in _ADAPTED:
+            adapt = _ADAPTED[primitive.name]
+            is_entry = dataclasses.is_dataclass(entry) and not isinstance(entry, type)
+            self[primitive] = dataclasses.replace(entry, rule=adapt(entry.rule)) if is_entry else adapt(entry)
+            return self[primitive]
+        return None
 
 
 def _set_up_lowerings() -> None:
@@ -55,24 +100,24 @@ def _set_up_lowerings() -> None:
 
     rules = mlir._platform_specific_lowerings
     if not isinstance(rules.get(PLATFORM), _Rules):
-        rules[PLATFORM] = _Rules(rules)
+        rules[PLATFORM] = _Rules(rules, mlir._lowerings)
 
 
-def _set_up_branches() -> None:
-    """jax.lax.platform_dependent takes the branch of "hlokit", and that of "cpu" where there is none."""
-    from jax._src.interpreters import mlir
-    from jax._src.lax.control_flow import conditionals
+def _set_up_compilation_cache() -> None:
+    """JAX keeps compiled programs of the platforms that it knows: what it asks for the CPU, it asks for this one."""
+    from jax._src import compilation_cache
 
-    primitive = conditionals.platform_index_p
-    lower = mlir._lowerings[primitive]
-    lower = getattr(lower, "rule", lower)
+    original = compilation_cache.is_cache_used
 
-    def lower_index(ctx: Any, *, platforms: Any, **options: Any) -> Any:
-        if not any(names is not None and PLATFORM in names for names in platforms):
-            platforms = tuple(names if names is None or "cpu" not in names else (*names, PLATFORM) for names in platforms)
-        return lower(ctx, platforms=platforms, **options)
+    class Backend:
+        platform = "cpu"
+        supports_executable_serialization = True
 
-    mlir.register_lowering(primitive, lower_index, platform=PLATFORM)
+    @functools.wraps(original)
+    def is_cache_used(backend: Any) -> bool:
+        return original(Backend() if backend.platform == PLATFORM else backend)
+
+    compilation_cache.is_cache_used = is_cache_used
 
 
 def _set_up_pallas() -> None:
@@ -95,16 +140,24 @@ def _set_up_custom_calls(plugin: _ffi.Plugin) -> None:
     from jax._src.lib import lapack, xla_client
 
     def register(name: Any, function: Any, platform: str, api_version: int = 0, traits: Any = 0) -> None:
-        if isinstance(function, dict):
-            stages = [stage for stage, handler in function.items() if handler is not None]
-            if stages != ["execute"]:
-                raise NotImplementedError(f"hlokit runs handlers of the stage execute only; {name} has {stages}")
-            function = function["execute"]
         if api_version != 1:
             raise NotImplementedError(f"hlokit runs typed custom calls (api_version=1); {name} has {api_version}")
-        plugin.register(name if isinstance(name, str) else name.decode(), _ffi.pointer_of(function), PLATFORM)
+        target = name if isinstance(name, str) else name.decode()
+        if isinstance(function, dict):
+            stages = {stage: _ffi.pointer_of(handler) for stage, handler in function.items() if handler is not None}
+            plugin.register_stages(target, stages, PLATFORM)
+        else:
+            plugin.register(target, _ffi.pointer_of(function), PLATFORM)
+
+    def register_type(name: Any, registration: Any) -> None:
+        parts = registration if isinstance(registration, dict) else {"type_id": registration}
+        info = parts.get("type_info")
+        plugin.register_type(name if isinstance(name, str) else name.decode(), _ffi.pointer_of(parts["type_id"]),
+                             None if info is None else _ffi.pointer_of(info))
 
     xla_client.register_custom_call_handler(PLATFORM, register)
+    if hasattr(xla_client, "register_custom_type_handler"):
+        xla_client.register_custom_type_handler(PLATFORM, register_type)
 
     # Registered before: jaxlib's LAPACK and its sparse products.
     modules = [lapack]
@@ -118,11 +171,11 @@ def _set_up_custom_calls(plugin: _ffi.Plugin) -> None:
             if api_version == 1:
                 register(name, function, PLATFORM, api_version)
     lapack._lapack.initialize()
-    _also_for_cpu(xla_client, register)
+    _also_for_cpu(xla_client, register, register_type)
 
 
-def _also_for_cpu(xla_client: Any, register: Callable[..., None]) -> None:
-    """Handlers for the CPU work here too: memory is the host's."""
+def _also_for_cpu(xla_client: Any, register: Callable[..., None], register_type: Callable[..., None]) -> None:
+    """Handlers for the CPU work here too, and the types of their states: memory is the host's."""
     original = xla_client.register_custom_call_target
 
     @functools.wraps(original)
@@ -137,6 +190,18 @@ def _also_for_cpu(xla_client: Any, register: Callable[..., None]) -> None:
         return result
 
     xla_client.register_custom_call_target = register_target
+    if not hasattr(xla_client, "register_custom_type"):
+        return
+    original_type = xla_client.register_custom_type
+
+    @functools.wraps(original_type)
+    def register_type_of(name: Any, registration: Any, platform: str = "cpu", **options: Any) -> Any:
+        result = original_type(name, registration, platform=platform, **options)
+        if platform == "cpu":
+            register_type(name, registration)
+        return result
+
+    xla_client.register_custom_type = register_type_of
 
 
 def _set_up_dlpack() -> None:
@@ -187,9 +252,10 @@ def set_up(api: Any) -> None:
     steps: dict[str, Callable[[], None]] = {
         "the host's arrays": _set_up_host,
         "lowerings": _set_up_lowerings,
-        "branches by platform": _set_up_branches,
+        "the compilation cache": _set_up_compilation_cache,
         "donation": _set_up_donation,
         "custom calls": lambda: _set_up_custom_calls(plugin),
+        "Pallas": _set_up_pallas,
         "host callbacks": lambda: _callbacks.set_up(plugin, PLATFORM),
         "buffer callbacks": lambda: _callbacks.set_up_buffers(plugin, PLATFORM),
         "DLPack": _set_up_dlpack,
