@@ -14,8 +14,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ._plugin import Api, Extension
+
 _EXTENSION_FFI = 5  # PJRT_Extension_Type
-_API_ERROR_DESTROY, _API_ERROR_MESSAGE = 40, 48  # offsets in PJRT_Api
 _TOKEN = 17
 
 # By XLA's number of the type.
@@ -43,19 +44,8 @@ def _dtype(number: int) -> np.dtype:
     return np.dtype(getattr(ml_dtypes, name))
 
 
-class _Extension(ctypes.Structure):
-    pass
-
-
-_Extension._fields_ = [("struct_size", ctypes.c_size_t), ("type", ctypes.c_int), ("next", ctypes.POINTER(_Extension))]
-
-
-class _Api(ctypes.Structure):  # PJRT_Api
-    _fields_ = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.POINTER(_Extension))]
-
-
 class _FfiExtension(ctypes.Structure):
-    _fields_ = [("base", _Extension), ("type_register", ctypes.c_void_p), ("user_data_add", ctypes.c_void_p),
+    _fields_ = [("base", Extension), ("type_register", ctypes.c_void_p), ("user_data_add", ctypes.c_void_p),
                 ("register_handler", ctypes.c_void_p)]
 
 
@@ -63,11 +53,6 @@ class _RegisterHandler(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_size_t), ("target_name", ctypes.c_char_p), ("target_size", ctypes.c_size_t),
                 ("handler", ctypes.c_void_p), ("platform_name", ctypes.c_char_p), ("platform_size", ctypes.c_size_t),
                 ("traits", ctypes.c_uint32)]
-
-
-class _ErrorArgs(ctypes.Structure):  # PJRT_Error_Destroy_Args, with the fields of PJRT_Error_Message_Args
-    _fields_ = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.c_void_p), ("error", ctypes.c_void_p),
-                ("message", ctypes.POINTER(ctypes.c_char)), ("message_size", ctypes.c_size_t)]
 
 
 class _Buffer(ctypes.Structure):  # XLA_FFI_Buffer
@@ -115,7 +100,7 @@ class _Metadata(ctypes.Structure):  # XLA_FFI_Metadata
 
 
 class _MetadataExtension(ctypes.Structure):  # XLA_FFI_Metadata_Extension
-    _fields_ = [("base", _Extension), ("metadata", ctypes.POINTER(_Metadata))]
+    _fields_ = [("base", Extension), ("metadata", ctypes.POINTER(_Metadata))]
 
 
 class _Frame(ctypes.Structure):  # XLA_FFI_CallFrame
@@ -144,13 +129,11 @@ class Plugin:
     """The functions of a loaded plugin that register handlers. `api` is a capsule with its PJRT_Api."""
 
     def __init__(self, api: Any):
-        self._address = pointer_of(api)
-        extension = _Api.from_address(self._address).extension_start
-        while extension and extension.contents.type != _EXTENSION_FFI:
-            extension = extension.contents.next
-        if not extension:
+        self._api = Api(pointer_of(api))
+        extension = self._api.extension(_EXTENSION_FFI)
+        if extension is None:
             raise RuntimeError("the plugin has no extension for typed custom calls")
-        functions = ctypes.cast(extension, ctypes.POINTER(_FfiExtension)).contents
+        functions = _FfiExtension.from_address(extension)
         self._register = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(_RegisterHandler))(functions.register_handler)
 
     def register(self, target: str, handler: int, platform: str, traits: int = 0) -> None:
@@ -159,17 +142,7 @@ class Plugin:
         args = _RegisterHandler(ctypes.sizeof(_RegisterHandler), name, len(name), handler, on, len(on), traits)
         error = self._register(ctypes.byref(args))
         if error:
-            raise ValueError(self._take_message(error))
-
-    def _take_message(self, error: int) -> str:
-        function = ctypes.CFUNCTYPE(None, ctypes.POINTER(_ErrorArgs))
-        message, destroy = (function(ctypes.c_void_p.from_address(self._address + offset).value or 0)
-                            for offset in (_API_ERROR_MESSAGE, _API_ERROR_DESTROY))
-        args = _ErrorArgs(ctypes.sizeof(_ErrorArgs), None, error)
-        message(ctypes.byref(args))
-        text = ctypes.string_at(args.message, args.message_size).decode(errors="replace")
-        destroy(ctypes.byref(_ErrorArgs(_ErrorArgs.message.offset, None, error)))
-        return text
+            raise ValueError(self._api.take_message(error))
 
 
 def _array(buffer: _Buffer) -> np.ndarray:
