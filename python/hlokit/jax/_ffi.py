@@ -8,6 +8,7 @@ and xla_ffi.h.
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -168,6 +169,21 @@ def _integer(attributes: _Attributes, name: str) -> int:
     raise ValueError(f"the call has no attribute {name}")
 
 
+_threads = threading.local()
+_ensure_state = ctypes.pythonapi.PyGILState_Ensure
+_ensure_state.restype = ctypes.c_int
+
+
+def _keep_thread_state() -> None:
+    """Keeps Python's state of this thread, which is the plugin's, until the thread ends.
+
+    Otherwise each call from C makes one and ends it, with all thread-local values, among them those of JAX.
+    """
+    if not hasattr(_threads, "kept"):
+        _threads.kept = True
+        _ensure_state()  # without an end
+
+
 def python_handler(function: Callable[[int, list[np.ndarray | None], list[np.ndarray | None]], None]) -> int:
     """Returns the address of a handler that calls function(index, arguments, results).
 
@@ -175,6 +191,7 @@ def python_handler(function: Callable[[int, list[np.ndarray | None], list[np.nda
     """
 
     def handle(frame_pointer: Any) -> int | None:
+        _keep_thread_state()
         frame = frame_pointer.contents
         if frame.extension_start and frame.extension_start.contents.base.type == 1:
             metadata = frame.extension_start.contents.metadata.contents
