@@ -2,47 +2,14 @@
 #include "pjrt/client/simulation_log.h"
 
 #include <filesystem>
-#include <memory>
 #include <utility>
 
 #include "ir/core/str_cat.h"
-#include "ir/core/text_writer.h"
 #include "nlohmann/json.hpp"
 #include "pjrt/client/program_file.h"
-#include "simulator/report/report.h"
-#include "simulator/report/simulated_module.h"
-#include "simulator/timing/compile.h"
-#include "simulator/timing/device_selection.h"
+#include "pjrt/client/program_simulation.h"
 
 namespace hlokit::pjrt {
-namespace {
-
-struct Reports {
-  std::string text, json;
-  double step_seconds = 0;
-};
-
-absl::StatusOr<Reports> SimulateProgram(const std::string& device, const Module& original) {
-  const absl::StatusOr<tpu::SimulationOptions> options = tpu::OptionsForDevice(device, original);
-  if (!options.ok()) return options.status();
-  constexpr std::string_view kPipeline = "tpu";
-  Module module = original.Clone();
-  if (absl::Status status = tpu::Compile(*options, kPipeline, &module); !status.ok()) return status;
-  const tpu::SimulatedModule simulated(module, *options);
-  const tpu::ReportInput input = simulated.Input(&original, kPipeline);
-  Reports reports;
-  constexpr size_t kMaxRows = 20;
-  {
-    TextWriter writer(&reports.text);
-    tpu::PrintReport(input, kMaxRows, /*memory_details=*/false, &writer);
-  }
-  reports.json = tpu::ReportJson(input);
-  reports.step_seconds = input.simulation.step_seconds;
-  return reports;
-}
-
-}  // namespace
-
 SimulationLog::SimulationLog(std::string directory, std::string device)
     : directory_(std::move(directory)), device_(std::move(device)) {
   std::error_code error;  // the first file that is written reports it
@@ -56,7 +23,7 @@ SimulationLog::~SimulationLog() {
 }
 
 absl::StatusOr<size_t> SimulationLog::AddProgram(const Module& module) {
-  const absl::StatusOr<Reports> reports = SimulateProgram(device_, module);
+  const absl::StatusOr<ProgramSimulation> reports = SimulateProgram(device_, module);
   std::lock_guard<std::mutex> lock(mutex_);
   ProgramRuns& added = programs_.emplace_back();
   added.name = std::string(module.name());

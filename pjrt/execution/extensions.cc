@@ -11,6 +11,7 @@
 #include "pjrt/client/buffer.h"
 #include "pjrt/client/profiler.h"
 #include "pjrt/execution/executable.h"
+#include "pjrt/execution/simulation.h"
 #include "pjrt/ffi/ffi_handlers.h"
 #include "pjrt/trace/recorder.h"
 #include "pjrt/values/arguments.h"
@@ -161,8 +162,19 @@ PJRT_Layouts_MemoryLayout* SharedLayout(const BufferSpec& spec) {
 PJRT_Extension_Base* Extensions() {
   static PJRT_Profiler_Extension profiler = {Base<PJRT_Profiler_Extension>(PJRT_Extension_Type_Profiler, nullptr),
                                              ProfilerApi(), 0};
+  // Not recorded: nothing of a client takes part.
+  static HlokitSimulation_Extension simulation = {
+      Base<HlokitSimulation_Extension>(PJRT_Extension_Type_HlokitSimulation, &profiler.base),
+      [](HlokitSimulation_Create_Args* args) {
+        return CallEntry("HlokitSimulation_Create", args, &HlokitSimulation_Create_Args::program, &CreateSimulation);
+      },
+      [](HlokitSimulation_Destroy_Args* args) {
+        return CallEntry("HlokitSimulation_Destroy", args, &HlokitSimulation_Destroy_Args::simulation,
+                         &DestroySimulation);
+      },
+  };
   static PJRT_FFI_Extension ffi = {
-      Base<PJRT_FFI_Extension>(PJRT_Extension_Type_FFI, &profiler.base),
+      Base<PJRT_FFI_Extension>(PJRT_Extension_Type_FFI, &simulation.base),
       HLOKIT_EXTENSION_ENTRY(PJRT_FFI_Type_Register_Args, FfiTypeRegister, type_name),
       HLOKIT_EXTENSION_ENTRY(PJRT_FFI_UserData_Add_Args, FfiUserDataAdd, context),
       HLOKIT_EXTENSION_ENTRY(PJRT_FFI_Register_Handler_Args, FfiRegisterHandler, handler),

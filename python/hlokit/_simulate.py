@@ -7,7 +7,7 @@ import os
 import pathlib
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
-from . import _hlokit, _progress, _view
+from . import _hlokit, _pages, _progress
 from ._hlokit import Module
 from ._tables import Tables
 
@@ -33,13 +33,9 @@ class Report(Tables):
         folder = pathlib.Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
         text = self._rerun(host)
-        _view.write_whole(folder / "report.json", text)
-        page = _view.page("report")
-        if page is None:
-            raise RuntimeError("hlokit was built without its pages, which need node and npm")
+        _pages.write_whole(folder / "report.json", text)
         path = folder / "index.html"
-        # Nothing in the data may end the element it stands in.
-        _view.write_whole(path, page.replace("@DATA@", text.replace("<", "\\u003c")))
+        _pages.write_whole(path, _pages.report_page(text))
         return path
 
 

@@ -2,45 +2,21 @@
 """Pictures of graphs: the viewer's page where it was built, SVG where Graphviz is installed, and text."""
 
 import base64
-import functools
 import html
 import os
 import pathlib
 import subprocess
-import tempfile
 import zlib
 from typing import Any, Optional, Union
 
 from . import _hlokit
 from ._hlokit import Computation, Instruction, Module
+from ._pages import page, write_whole
 
 _FRAME_HEIGHT = 480
 _GRAPHVIZ_SECONDS = 20
 # Larger computations are drawn by the viewer only, which shows them in groups.
 _MAX_INSTRUCTIONS = 400
-
-
-@functools.lru_cache(maxsize=None)
-def page(name: str) -> Optional[str]:
-    """The page `view` or `report` with @DATA@ where its data goes; None in builds without it."""
-    path = pathlib.Path(__file__).with_name(f"{name}.html")
-    try:
-        return path.read_text(encoding="utf-8") or None
-    except OSError:
-        return None
-
-
-def write_whole(path: pathlib.Path, text: str) -> None:
-    """Writes a file, whole or not at all."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 class Graph:

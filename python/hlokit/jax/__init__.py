@@ -2,13 +2,17 @@
 """JAX on hlokit: registers the PJRT plugin, with which JAX programs run on hlokit. docs/jax.md has the options.
 
 JAX finds the plugin by itself where this package is installed; `JAX_PLATFORMS=hlokit` then selects it. `register` is for
-programs that choose options, and for a build directory.
+programs that choose options, and for a build directory. `estimate` says what a function would take on a TPU.
 """
 
 from __future__ import annotations
 
 import os
 import pathlib
+
+from ._estimate import Estimate, estimate
+
+__all__ = ["Estimate", "estimate", "plugin_path", "register"]
 
 _NAME = "libhlokit_pjrt.so"
 # Below JAX's own platforms: hlokit runs programs that ask for it.

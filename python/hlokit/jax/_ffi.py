@@ -8,14 +8,16 @@ and xla_ffi.h.
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from ._plugin import Api, Extension
+
 _EXTENSION_FFI = 5  # PJRT_Extension_Type
-_API_ERROR_DESTROY, _API_ERROR_MESSAGE = 40, 48  # offsets in PJRT_Api
 # Offsets in XLA_FFI_Api.
 _FFI_ERROR_DETAILS, _FFI_ERROR_DESTROY, _FFI_HANDLER_REGISTER, _FFI_TYPE_REGISTER = 56, 64, 72, 88
 _TOKEN = 17
@@ -47,19 +49,8 @@ def _dtype(number: int) -> np.dtype:
     return np.dtype(getattr(ml_dtypes, name))
 
 
-class _Extension(ctypes.Structure):
-    pass
-
-
-_Extension._fields_ = [("struct_size", ctypes.c_size_t), ("type", ctypes.c_int), ("next", ctypes.POINTER(_Extension))]
-
-
-class _Api(ctypes.Structure):  # PJRT_Api
-    _fields_ = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.POINTER(_Extension))]
-
-
 class _FfiExtension(ctypes.Structure):
-    _fields_ = [("base", _Extension), ("type_register", ctypes.c_void_p), ("user_data_add", ctypes.c_void_p),
+    _fields_ = [("base", Extension), ("type_register", ctypes.c_void_p), ("user_data_add", ctypes.c_void_p),
                 ("register_handler", ctypes.c_void_p)]
 
 
@@ -67,11 +58,6 @@ class _RegisterHandler(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_size_t), ("target_name", ctypes.c_char_p), ("target_size", ctypes.c_size_t),
                 ("handler", ctypes.c_void_p), ("platform_name", ctypes.c_char_p), ("platform_size", ctypes.c_size_t),
                 ("traits", ctypes.c_uint32)]
-
-
-class _ErrorArgs(ctypes.Structure):  # PJRT_Error_Destroy_Args, with the fields of PJRT_Error_Message_Args
-    _fields_ = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.c_void_p), ("error", ctypes.c_void_p),
-                ("message", ctypes.POINTER(ctypes.c_char)), ("message_size", ctypes.c_size_t)]
 
 
 class _Buffer(ctypes.Structure):  # XLA_FFI_Buffer
@@ -119,7 +105,7 @@ class _Metadata(ctypes.Structure):  # XLA_FFI_Metadata
 
 
 class _MetadataExtension(ctypes.Structure):  # XLA_FFI_Metadata_Extension
-    _fields_ = [("base", _Extension), ("metadata", ctypes.POINTER(_Metadata))]
+    _fields_ = [("base", Extension), ("metadata", ctypes.POINTER(_Metadata))]
 
 
 class _Frame(ctypes.Structure):  # XLA_FFI_CallFrame
@@ -165,13 +151,11 @@ class Plugin:
     """The functions of a loaded plugin that register handlers. `api` is a capsule with its PJRT_Api."""
 
     def __init__(self, api: Any):
-        self._address = pointer_of(api)
-        extension = _Api.from_address(self._address).extension_start
-        while extension and extension.contents.type != _EXTENSION_FFI:
-            extension = extension.contents.next
-        if not extension:
+        self._api = Api(pointer_of(api))
+        extension = self._api.extension(_EXTENSION_FFI)
+        if extension is None:
             raise RuntimeError("the plugin has no extension for typed custom calls")
-        functions = ctypes.cast(extension, ctypes.POINTER(_FfiExtension)).contents
+        functions = _FfiExtension.from_address(extension)
         self._register = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(_RegisterHandler))(functions.register_handler)
 
     def register(self, target: str, handler: int, platform: str, traits: int = 0) -> None:
@@ -180,7 +164,7 @@ class Plugin:
         args = _RegisterHandler(ctypes.sizeof(_RegisterHandler), name, len(name), handler, on, len(on), traits)
         error = self._register(ctypes.byref(args))
         if error:
-            raise ValueError(self._take_message(error))
+            raise ValueError(self._api.take_message(error))
 
     def register_stages(self, target: str, stages: dict[str, int], platform: str) -> None:
         """Registers the handlers of a target by stage: "instantiate", "prepare", "initialize" and "execute".
@@ -228,16 +212,6 @@ class Plugin:
         except ValueError:
             pass
         return found[0]
-
-    def _take_message(self, error: int) -> str:
-        function = ctypes.CFUNCTYPE(None, ctypes.POINTER(_ErrorArgs))
-        message, destroy = (function(ctypes.c_void_p.from_address(self._address + offset).value or 0)
-                            for offset in (_API_ERROR_MESSAGE, _API_ERROR_DESTROY))
-        args = _ErrorArgs(ctypes.sizeof(_ErrorArgs), None, error)
-        message(ctypes.byref(args))
-        text = ctypes.string_at(args.message, args.message_size).decode(errors="replace")
-        destroy(ctypes.byref(_ErrorArgs(_ErrorArgs.message.offset, None, error)))
-        return text
 
 
 def _text(text: str) -> _Text:
@@ -300,6 +274,21 @@ def _integer(attributes: _Attributes, name: str) -> int:
     raise ValueError(f"the call has no attribute {name}")
 
 
+_threads = threading.local()
+_ensure_state = ctypes.pythonapi.PyGILState_Ensure
+_ensure_state.restype = ctypes.c_int
+
+
+def _keep_thread_state() -> None:
+    """Keeps Python's state of this thread, which is the plugin's, until the thread ends.
+
+    Otherwise each call from C makes one and ends it, with all thread-local values, among them those of JAX.
+    """
+    if not hasattr(_threads, "kept"):
+        _threads.kept = True
+        _ensure_state()  # without an end
+
+
 def python_handler(function: Callable[[int, list[np.ndarray | None], list[np.ndarray | None]], None]) -> int:
     """Returns the address of a handler that calls function(index, arguments, results).
 
@@ -307,6 +296,7 @@ def python_handler(function: Callable[[int, list[np.ndarray | None], list[np.nda
     """
 
     def handle(frame_pointer: Any) -> int | None:
+        _keep_thread_state()
         frame = frame_pointer.contents
         if frame.extension_start and frame.extension_start.contents.base.type == 1:
             metadata = frame.extension_start.contents.metadata.contents
