@@ -39,6 +39,55 @@ def callback_that_fails():
 
 
 @program
+def callback_that_fails_at_the_call():
+    """The error of a small program is that of its call, and the next ordered effect does not see it."""
+    from jax.experimental import io_callback as call
+
+    def fail_if_negative(v):
+        if v < 0:
+            raise ValueError("a negative number")
+        return v
+
+    f = jax.jit(lambda x: call(fail_if_negative, jax.ShapeDtypeStruct((), "f4"), x, ordered=True))
+    before = float(f(1.0))
+    try:
+        f(-1.0)
+    except Exception as error:
+        return before, "a negative number" in str(error), float(f(2.0))
+    return "no error"
+
+
+@program
+def buffer_callback():
+    """The function reads the memory of the arguments and writes that of the results."""
+    from jax.experimental import buffer_callback as buffers
+
+    seen = []
+
+    def scale(context, out, x, factor):
+        seen.append((str(context.stage), x.shape, str(x.dtype), x.writeable, out["y"].writeable, factor.ndim))
+        np.asarray(out["y"])[...] = np.asarray(x) * np.asarray(factor)
+        np.asarray(out["sum"])[...] = np.from_dlpack(x).sum()
+
+    def f(x, factor):
+        shapes = {"y": jax.ShapeDtypeStruct(x.shape, x.dtype), "sum": jax.ShapeDtypeStruct((), x.dtype)}
+        return buffers.buffer_callback(scale, shapes, vmap_method="sequential")(x, factor)
+
+    x = jnp.arange(6.0).reshape(2, 3)
+    result = jax.jit(f)(x, 2.0), f(x.astype("i4"), jnp.int32(3)), jax.vmap(f, in_axes=(0, None))(x, 0.5)
+    return jax.block_until_ready(result), seen
+
+
+@program
+def branches_by_platform():
+    """A branch for the CPU is this platform's too, whatever there is for others."""
+    f = lambda x: jax.lax.platform_dependent(x, cpu=jnp.sin, tpu=jnp.cos)
+    g = lambda x: jax.lax.platform_dependent(x, cpu=jnp.sin, default=jnp.cos)
+    x = jnp.arange(3.0)
+    return jax.jit(f)(x), jax.jit(g)(x), jax.grad(lambda v: f(v).sum())(x), jax.vmap(g)(x)
+
+
+@program
 def io_callback():
     from jax.experimental import io_callback as call
 
@@ -209,6 +258,35 @@ def pallas_kernel():
         pl.BlockSpec((4,), lambda i: (i,))], out_specs=pl.BlockSpec((4,), lambda i: (i,)), out_shape=jax.ShapeDtypeStruct(
             (8,), "f4"), interpret=True)
     return add(x, x), jax.jit(grid)(x)
+
+
+@program
+def pallas_kernel_for_tpu():
+    """A kernel with memories, semaphores and cores of a TPU, interpreted; the second run reads out of bounds."""
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def kernel(index_ref, x_ref, o_ref, scratch):
+        scratch[...] = x_ref[...] * 2
+        o_ref[0] = scratch[index_ref[0]] + pl.program_id(0)
+
+    def f(index, x, parallel):
+        return pl.pallas_call(
+            kernel, grid=(2,), out_shape=jax.ShapeDtypeStruct((2,), jnp.int32),
+            in_specs=[pl.BlockSpec(memory_space=pltpu.SMEM), pl.BlockSpec(memory_space=pltpu.SMEM)],
+            out_specs=pl.BlockSpec((1,), lambda i: (i,), memory_space=pltpu.SMEM),
+            scratch_shapes=[pltpu.SMEM((4,), jnp.int32)],
+            compiler_params=pltpu.CompilerParams(dimension_semantics=(parallel,)),
+            interpret=pltpu.InterpretParams(num_cores_or_threads=2 if parallel == "parallel" else 1))(index, x)
+
+    x = jnp.arange(4, dtype=jnp.int32)
+    values = [np.asarray(jax.jit(f, static_argnums=2)(jnp.array([3], jnp.int32), x, how)) for how in ("arbitrary", "parallel")]
+    try:
+        jax.block_until_ready(jax.jit(f, static_argnums=2)(jnp.array([7], jnp.int32), x, "arbitrary"))
+    except Exception as error:
+        pltpu.reset_tpu_interpret_mode_state()
+        return values, "Out-of-bounds" in str(error)
+    return values, "no error"
 
 
 @program
