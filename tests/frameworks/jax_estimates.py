@@ -49,7 +49,7 @@ def by_hlo_run(build: pathlib.Path, f: Any, args: tuple[Any, ...], device: str, 
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "program.mlir"
         path.write_text(f.trace(*args).lower(lowering_platforms=(platform,)).as_text(debug_info=True))
-        command = [build / "bin/hlo-run", path, f"--device={device}", "--json"]
+        command = [build / "bin/hlo-run", path, f"--device={device}", "--timing-only", "--json"]
         return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
@@ -107,19 +107,31 @@ def sharded_arguments(build: pathlib.Path) -> None:
     from jax.sharding import NamedSharding
     from jax.sharding import PartitionSpec as P
 
-    mesh = mesh_of((8,), ("x",))
-    f = jax.jit(lambda x: jax.numpy.sin(x) * 2)
-    argument = shape(1024, 1024, sharding=NamedSharding(mesh, P("x")))
-    assert expect_as_hlo_run(build, f, (argument,), "v5e:2x4").used_devices == 8
+    sharding = NamedSharding(mesh_of((8,), ("x",)), P("x"))
+    argument = shape(1024, 1024, sharding=sharding)
+    f = lambda x: jax.numpy.sin(x) * 2
+    found = expect_as_hlo_run(build, jax.jit(f, out_shardings=sharding), (argument,), "v5e:2x4")
+    assert found.used_devices == 8
+    # The result is as the argument, where the program does not say it.
+    import hlokit.jax
+    assert hlokit.jax.estimate(f, argument, device="v5e:2x4").step_seconds == found.step_seconds
 
 
 @check
 def manual_collectives(build: pathlib.Path) -> None:
+    import hlokit.jax
     import jax
+    from jax.sharding import NamedSharding
     from jax.sharding import PartitionSpec as P
 
-    f = jax.jit(jax.shard_map(lambda x: jax.lax.psum(x, "x"), mesh=mesh_of((4,), ("x",)), in_specs=P("x"), out_specs=P()))
-    assert expect_as_hlo_run(build, f, (shape(1024, 256),), "v5p:2x2x1").collective_seconds > 0
+    mesh = mesh_of((4,), ("x",))
+    f = jax.shard_map(lambda x: jax.lax.psum(x, "x"), mesh=mesh, in_specs=P("x"), out_specs=P())
+    given = jax.jit(f, in_shardings=NamedSharding(mesh, P("x")), out_shardings=NamedSharding(mesh, P()))
+    found = expect_as_hlo_run(build, given, (shape(1024, 256),), "v5p:2x2x1")
+    assert found.collective_seconds > 0
+    # The mesh is in the function alone.
+    alone = hlokit.jax.estimate(f, shape(1024, 256), device="v5p:2x2x1")
+    assert alone.used_devices == 4 and alone.step_seconds == found.step_seconds
 
 
 @check
@@ -194,7 +206,7 @@ def errors_of_users(build: pathlib.Path) -> None:
     sharding = NamedSharding(mesh_of((16,), ("x",)), P("x"))
     expect_error(ValueError, "the module requires 16 devices, but v6e:2x2 has 4",
                  lambda: run("v6e:2x2", in_shardings=sharding))
-    expect_error(TypeError, "Value 'text'", lambda: hlokit.jax.estimate(jax.numpy.sin, "text", device="v5e"))
+    expect_error(TypeError, "The problematic value is of type <class 'str'>", lambda: hlokit.jax.estimate(jax.numpy.sin, "text", device="v5e"))
 
 
 @check
@@ -244,17 +256,16 @@ def memory_analysis_of_a_compiled_program(build: pathlib.Path) -> None:
     import jax
     import jax.numpy as jnp
 
-    x = jnp.ones((1000, 10))
-    f = jax.jit(lambda x: (x + 1, x.sum()), donate_argnums=0)
-    memory = f.lower(x).compile().memory_analysis()
-    report = by_hlo_run(build, f, (x,), DEVICE, "hlokit")
-    # Tiles of 8 x 128.
-    assert memory.argument_size_in_bytes == 4 * 1000 * 128, memory
-    assert memory.alias_size_in_bytes == memory.argument_size_in_bytes, memory
-    assert memory.output_size_in_bytes > memory.alias_size_in_bytes, memory
-    total = (memory.argument_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes +
-             memory.temp_size_in_bytes)
-    assert total == report["memory"]["peak_bytes"], (memory, report["memory"]["peak_bytes"])
+    x = jnp.ones((1000, 100))
+    kept, donated = (jax.jit(lambda x: x + 1, **options) for options in ({}, {"donate_argnums": 0}))
+    tiles = 4 * 1000 * 128  # of 8 x 128
+    for f, aliased in ((kept, 0), (donated, tiles)):
+        memory = f.lower(x).compile().memory_analysis()
+        assert memory.argument_size_in_bytes == memory.output_size_in_bytes == tiles, memory
+        assert memory.alias_size_in_bytes == aliased, memory
+        total = 2 * tiles - aliased + memory.temp_size_in_bytes
+        peak = by_hlo_run(build, f, (x,), DEVICE, "hlokit")["memory"]["peak_bytes"]
+        assert total == peak, (memory, peak)
 
 
 @check
