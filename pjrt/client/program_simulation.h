@@ -3,6 +3,8 @@
 #ifndef HLOKIT_PJRT_CLIENT_PROGRAM_SIMULATION_H_
 #define HLOKIT_PJRT_CLIENT_PROGRAM_SIMULATION_H_
 
+#include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -24,6 +26,20 @@ enum class SimulationDocument { kWithout, kWith };
 // compile for a TPU.
 absl::StatusOr<ProgramSimulation> SimulateProgram(const std::string& device, const Module& original,
                                                   SimulationDocument document = SimulationDocument::kWithout);
+
+// What callers ask about a program on a simulated TPU.
+struct SimulatedCosts {
+  std::unique_ptr<Module> compiled;  // for the TPU
+  double step_seconds = 0;
+  // HBM of a device, with the padding of tiles. Arguments that results take over count as both.
+  int64_t argument_bytes = 0;
+  int64_t result_bytes = 0;
+  int64_t aliased_bytes = 0;
+  int64_t peak_bytes = 0;
+};
+
+// Returns the errors of SimulateProgram.
+absl::StatusOr<SimulatedCosts> SimulateCosts(const std::string& device, const Module& original);
 
 }  // namespace hlokit::pjrt
 

@@ -9,6 +9,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/text/printer.h"
 #include "passes/analysis/cost.h"
+#include "passes/analysis/operand_costs.h"
 #include "pjrt/client/program_file.h"
 #include "pjrt/execution/extensions.h"
 #include "pjrt/execution/optimized_program.h"
@@ -46,17 +47,34 @@ const Module& CompiledProgram::ShownModule() const {
   return loaded != nullptr && loaded_as_given ? loaded->module() : *program.module;
 }
 
+const SimulatedCosts* CompiledProgram::Simulated() const {
+  std::call_once(simulated_once_, [this] {
+    if (simulated_device.empty()) return;
+    absl::StatusOr<SimulatedCosts> costs = SimulateCosts(simulated_device, *program.module);
+    if (costs.ok()) simulated_ = *std::move(costs);
+  });
+  return simulated_ ? &*simulated_ : nullptr;
+}
+
 const NamedValues& CompiledProgram::CostProperties() const {
+  const SimulatedCosts* const simulated = Simulated();
   std::lock_guard<std::mutex> lock(mutex_);
-  if (cost_ == nullptr) {
-    const CostAnalysis costs(ShownModule());
-    const Cost& cost = costs.OfModule();
-    cost_ = std::make_unique<NamedValues>();
-    cost_->Add("flops", static_cast<float>(cost.flops));
-    cost_->Add("transcendentals", static_cast<float>(cost.transcendentals));
-    cost_->Add("bytes accessed", static_cast<float>(cost.bytes()));
-    cost_->Add("bytes accessedout{}", static_cast<float>(cost.bytes_written));
+  if (cost_ != nullptr) return *cost_;
+  const Module& module = simulated != nullptr ? *simulated->compiled : ShownModule();
+  const CostAnalysis costs(module);
+  const Cost& cost = costs.OfModule();
+  cost_ = std::make_unique<NamedValues>();
+  const auto add = [this](std::string name, auto value) { cost_->Add(std::move(name), static_cast<float>(value)); };
+  add("flops", cost.flops);
+  add("transcendentals", cost.transcendentals);
+  add("bytes accessed", cost.bytes());
+  int64_t number = 0;
+  for (const OperandCost& operand : OperandCosts(costs, module)) {
+    add(StrCat("bytes accessed", number, "{}"), operand.bytes);
+    add(StrCat("utilization", number++, "{}"), operand.utilization);
   }
+  add("bytes accessedout{}", cost.bytes_written);
+  if (simulated != nullptr) add("optimal_seconds", simulated->step_seconds);
   return *cost_;
 }
 
@@ -70,6 +88,10 @@ absl::StatusOr<const std::string*> CompiledProgram::OptimizedProgram() const {
 }
 
 namespace {
+
+std::string SimulatedDeviceOf(const PJRT_TopologyDescription& topology) {
+  return topology.device.starts_with("cpu") ? "" : topology.device;
+}
 
 // Writes a stage of a program into the directory that the client's options name.
 absl::Status Dump(const PJRT_Client* client, int64_t number, std::string_view what, const Module& module,
@@ -147,6 +169,7 @@ absl::StatusOr<PJRT_LoadedExecutable*> Load(PJRT_Client* client, Program program
   if (absl::Status status = Dump(client, number, "after_optimizations", (*compiled)->module()); !status.ok())
     return status;
   auto described = std::make_shared<CompiledProgram>(std::move(program));
+  described->simulated_device = SimulatedDeviceOf(*client->topology);
   const bool fits =
       (*compiled)->parameter_shapes().size() == described->program.parameters.size() + described->parameter_sizes &&
       (*compiled)->result_shapes().size() == described->program.results.size() + described->result_sizes;
@@ -203,7 +226,9 @@ absl::Status Compile(PJRT_Compile_Args* args) {
   absl::StatusOr<Program> program =
       ReadCallersProgram(args->program, args->compile_options, args->compile_options_size, /*keep_received=*/false);
   if (!program.ok()) return program.status();
-  args->executable = new PJRT_Executable{std::make_shared<const CompiledProgram>(*std::move(program))};
+  auto compiled = std::make_shared<CompiledProgram>(*std::move(program));
+  if (args->topology != nullptr) compiled->simulated_device = SimulatedDeviceOf(*args->topology);
+  args->executable = new PJRT_Executable{std::move(compiled)};
   return absl::OkStatus();
 }
 

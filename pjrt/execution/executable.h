@@ -15,6 +15,7 @@
 #include "pjrt/c_api/extension_args.h"
 #include "pjrt/c_api/types.h"
 #include "pjrt/client/client.h"
+#include "pjrt/client/program_simulation.h"
 #include "pjrt/execution/host_callbacks.h"
 #include "pjrt/execution/program.h"
 #include "pjrt/values/named_values.h"
@@ -41,10 +42,14 @@ struct CompiledProgram {
 
   // Made when they are first asked for.
   const NamedValues& CostProperties() const;
+  // Of a program for a simulated device; null for others, and if it cannot be simulated.
+  const SimulatedCosts* Simulated() const;
   // A HloModuleProtoWithConfig.
   absl::StatusOr<const std::string*> OptimizedProgram() const;
   // The program as it runs, if it is loaded.
   std::shared_ptr<runtime::Executable> loaded;
+  // The simulated device that it is for, "v5p:2x2x1"; "": none.
+  std::string simulated_device;
   // The loaded program has the parameters and results of the program, and no sizes besides.
   bool loaded_as_given = true;
 
@@ -52,8 +57,10 @@ struct CompiledProgram {
   // The program as it runs, if it is loaded and has the same parameters and results; otherwise as it is.
   const Module& ShownModule() const;
 
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // of cost_ and optimized_
   mutable std::unique_ptr<NamedValues> cost_;
+  mutable std::once_flag simulated_once_;
+  mutable std::optional<SimulatedCosts> simulated_;
   mutable std::optional<absl::StatusOr<std::string>> optimized_;
 };
 

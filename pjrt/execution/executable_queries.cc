@@ -117,34 +117,54 @@ absl::Status Executable_Fingerprint(PJRT_Executable_Fingerprint_Args* args) {
   return absl::OkStatus();
 }
 
-absl::Status Executable_GetCompiledMemoryStats(PJRT_Executable_GetCompiledMemoryStats_Args* args) {
-  using Args = PJRT_Executable_GetCompiledMemoryStats_Args;
-  const Program& program = args->executable->compiled->program;
-  int64_t arguments = 0, results = 0, aliased = 0;
-  for (const ProgramValue& parameter : program.parameters) {
-    arguments += parameter.spec.bytes;
-    if (parameter.donatable) aliased += parameter.spec.bytes;
+namespace {
+
+// Bytes of a device. Arguments that results take over count as both, and as aliased.
+struct MemoryStats {
+  int64_t arguments = 0, results = 0, aliased = 0, peak = 0;
+};
+
+absl::StatusOr<MemoryStats> MemoryStatsOf(const CompiledProgram& compiled) {
+  MemoryStats stats;
+  if (const SimulatedCosts* const simulated = compiled.Simulated(); simulated != nullptr) {
+    return MemoryStats{simulated->argument_bytes, simulated->result_bytes, simulated->aliased_bytes,
+                       simulated->peak_bytes};
   }
-  for (const ProgramValue& result : program.results) results += result.spec.bytes;
-  aliased = std::min(aliased, results);
+  const Program& program = compiled.program;
+  for (const ProgramValue& parameter : program.parameters) {
+    stats.arguments += parameter.spec.bytes;
+    if (parameter.donatable) stats.aliased += parameter.spec.bytes;
+  }
+  for (const ProgramValue& result : program.results) stats.results += result.spec.bytes;
+  stats.aliased = std::min(stats.aliased, stats.results);
   const absl::StatusOr<MemoryAnalysis> analysis = MemoryAnalysis::Create(*program.module);
   if (!analysis.ok()) return analysis.status();
-  const MemoryUse& use = analysis->OfModule();
-  const int64_t temporary = std::max<int64_t>(use.peak_bytes - arguments - (results - aliased), 0);
+  stats.peak = analysis->OfModule().peak_bytes;
+  return stats;
+}
+
+}  // namespace
+
+absl::Status Executable_GetCompiledMemoryStats(PJRT_Executable_GetCompiledMemoryStats_Args* args) {
+  using Args = PJRT_Executable_GetCompiledMemoryStats_Args;
+  const absl::StatusOr<MemoryStats> stats = MemoryStatsOf(*args->executable->compiled);
+  if (!stats.ok()) return stats.status();
+  const int64_t passed = stats->arguments + stats->results - stats->aliased;
+  const int64_t temporary = std::max<int64_t>(stats->peak - passed, 0);
   SetField(args, &Args::generated_code_size_in_bytes, int64_t{0});
-  SetField(args, &Args::argument_size_in_bytes, arguments);
-  SetField(args, &Args::output_size_in_bytes, results);
-  SetField(args, &Args::alias_size_in_bytes, aliased);
+  SetField(args, &Args::argument_size_in_bytes, stats->arguments);
+  SetField(args, &Args::output_size_in_bytes, stats->results);
+  SetField(args, &Args::alias_size_in_bytes, stats->aliased);
   SetField(args, &Args::temp_size_in_bytes, temporary);
   for (const auto field :
        {&Args::host_generated_code_size_in_bytes, &Args::host_argument_size_in_bytes, &Args::host_output_size_in_bytes,
         &Args::host_alias_size_in_bytes, &Args::host_temp_size_in_bytes, &Args::indefinite_allocations}) {
     SetField(args, field, int64_t{0});
   }
-  SetField(args, &Args::peak_memory_in_bytes, use.peak_bytes);
-  SetField(args, &Args::total_size_in_bytes, arguments + results - aliased + temporary);
-  SetField(args, &Args::total_allocation_bytes, arguments + results - aliased + temporary);
-  SetField(args, &Args::peak_unpadded_heap_bytes, use.peak_bytes);
+  SetField(args, &Args::peak_memory_in_bytes, stats->peak);
+  SetField(args, &Args::total_size_in_bytes, passed + temporary);
+  SetField(args, &Args::total_allocation_bytes, passed + temporary);
+  SetField(args, &Args::peak_unpadded_heap_bytes, stats->peak);
   return absl::OkStatus();
 }
 

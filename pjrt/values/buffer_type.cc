@@ -9,7 +9,7 @@ namespace hlokit::pjrt {
 namespace {
 
 // By number, from PRED on.
-constexpr ElementType kTypes[] = {
+constexpr ElementType kBufferTypes[] = {
     ElementType::kPred,       ElementType::kS8,         ElementType::kS16,
     ElementType::kS32,        ElementType::kS64,        ElementType::kU8,
     ElementType::kU16,        ElementType::kU32,        ElementType::kU64,
@@ -26,15 +26,15 @@ constexpr ElementType kTypes[] = {
 }  // namespace
 
 PJRT_Buffer_Type BufferTypeOf(ElementType type) {
-  for (size_t i = 0; i < std::size(kTypes); ++i) {
-    if (kTypes[i] == type) return static_cast<PJRT_Buffer_Type>(i + 1);
+  for (size_t i = 0; i < std::size(kBufferTypes); ++i) {
+    if (kBufferTypes[i] == type) return static_cast<PJRT_Buffer_Type>(i + 1);
   }
   return PJRT_Buffer_Type_INVALID;
 }
 
 absl::StatusOr<ElementType> ElementTypeOf(PJRT_Buffer_Type type) {
   const int number = type;
-  if (number >= 1 && number <= static_cast<int>(std::size(kTypes))) return kTypes[number - 1];
+  if (number >= 1 && number <= static_cast<int>(std::size(kBufferTypes))) return kBufferTypes[number - 1];
   if (number > 0 && number <= PJRT_Buffer_Type_LAST) {
     return absl::UnimplementedError(StrCat("buffers of type ", number, " (a 6-bit float)"));
   }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import pathlib
 import warnings
@@ -99,7 +100,7 @@ def estimate(f: Callable[..., Any], *args: Any, device: str, in_shardings: Any =
         "static_argnames": static_argnames, "donate_argnums": donate_argnums}), *_shapes((args, kwargs)))
     module = lowered.compiler_ir("stablehlo")
     code = module.operation.get_asm(enable_debug_info=True).encode()
-    options = _compile_options(module, lowered)
+    options = _compile_options(module)
     api = _api()
     report, text, _ = _plugin.simulate(api, code, options, device, document=False)
     found = _of_report(report, json.loads(text), platform,
@@ -146,22 +147,36 @@ def _lower(jitted: Any, args: Any, kwargs: Any) -> tuple[Any, str]:
         return traced.lower(lowering_platforms=("hlokit",)), "hlokit"
 
 
-def _compile_options(module: Any, lowered: Any) -> bytes:
+def _compile_options(module: Any) -> bytes:
     """A CompileOptionsProto for the partitions of the module, as JAX makes it."""
     from jax._src.lib import xla_client
+
+    options = xla_client.CompileOptions()
+    options.num_replicas, options.num_partitions = _counts(module)
+    build = options.executable_build_options
+    build.num_replicas, build.num_partitions = options.num_replicas, options.num_partitions
+    build.use_spmd_partitioning = True
+    # Arguments and results that the program gives no sharding get one, as JAX has it.
+    build.allow_spmd_sharding_propagation_to_parameters = [True]
+    build.allow_spmd_sharding_propagation_to_output = [True]
+    return options.SerializeAsString()
+
+
+def _counts(module: Any) -> tuple[int, int]:
+    """Returns the numbers of replicas and partitions of the module."""
+    from jax._src.lib.mlir.dialects import sdy
 
     def count(name: str) -> int:
         attributes = module.operation.attributes
         return attributes[name].value if name in attributes else 1
 
-    options = xla_client.CompileOptions()
-    options.num_replicas, options.num_partitions = count("mhlo.num_replicas"), count("mhlo.num_partitions")
-    build = options.executable_build_options
-    build.num_replicas, build.num_partitions = options.num_replicas, options.num_partitions
-    build.use_spmd_partitioning = True
-    # Results that the program gives no sharding get one, as JAX has it.
-    build.allow_spmd_sharding_propagation_to_output = [True]
-    return options.SerializeAsString()
+    partitions = count("mhlo.num_partitions")
+    # JAX counts no devices where only the function's own operations name an abstract mesh.
+    for operation in module.body.operations:
+        if operation.operation.name == "sdy.mesh":
+            axes = sdy.MeshAttr(operation.operation.attributes["mesh"]).axes
+            partitions = max(partitions, math.prod(axis.size for axis in map(sdy.MeshAxisAttr, axes)))
+    return count("mhlo.num_replicas"), partitions
 
 
 def _api() -> _plugin.Api:
