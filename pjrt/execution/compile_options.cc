@@ -58,6 +58,11 @@ absl::StatusOr<CompileOptions> ReadCompileOptions(std::string_view serialized) {
   }
   const xla::ExecutableBuildOptionsProto& build = proto.executable_build_options();
   CompileOptions options;
+  for (const auto& [name, value] : proto.env_option_overrides()) {
+    if (name == "xla_dump_to") options.dump_to = value.string_field();
+    if (name == "xla_dump_hlo_as_text") options.dump_as_text = value.bool_field();
+    if (name == "xla_dump_hlo_as_proto") options.dump_as_proto = value.bool_field();
+  }
   options.serialized = std::string(serialized);
   options.num_replicas = std::max<int64_t>(build.num_replicas(), 1);
   options.num_partitions = std::max<int64_t>(build.num_partitions(), 1);

@@ -8,11 +8,15 @@
 #include "interp/dynamic/explicit_sizes.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/printer.h"
+#include "parser/proto/module_writer.h"
+#include "parser/proto/serialize.h"
+#include "parser/proto/xla.pb.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/operand_costs.h"
 #include "pjrt/client/program_file.h"
 #include "pjrt/execution/extensions.h"
 #include "pjrt/execution/optimized_program.h"
+#include "pjrt/ffi/ffi_handlers.h"
 #include "pjrt/values/arguments.h"
 #include "pjrt/values/buffer_type.h"
 #include "pjrt/values/functions.h"
@@ -93,21 +97,39 @@ std::string SimulatedDeviceOf(const PJRT_TopologyDescription& topology) {
   return topology.device.starts_with("cpu") ? "" : topology.device;
 }
 
-// Writes a stage of a program into the directory that the client's options name.
-absl::Status Dump(const PJRT_Client* client, int64_t number, std::string_view what, const Module& module,
-                  std::string_view text = "") {
-  if (client->config.dump_to.empty()) return absl::OkStatus();
+// Writes a stage of a program into the directories that the options of the client and of the program name.
+absl::Status DumpTo(const std::string& folder, int64_t number, std::string_view what, const Module& module,
+                    std::string_view text, bool as_text, bool as_proto) {
+  if (folder.empty()) return absl::OkStatus();
   std::error_code error;  // the file reports it
-  std::filesystem::create_directories(client->config.dump_to, error);
-  return WriteProgramFile(StrCat(client->config.dump_to, "/", ProgramFileStem(number, module), ".", what, ".txt"),
-                          text.empty() ? ToString(module, PrintOptions::Lossless()) : std::string(text));
+  std::filesystem::create_directories(folder, error);
+  const std::string stem = StrCat(folder, "/", ProgramFileStem(number, module), ".", what);
+  absl::Status status;
+  if (as_text) {
+    status = WriteProgramFile(StrCat(stem, ".txt"),
+                              text.empty() ? ToString(module, PrintOptions::Lossless()) : std::string(text));
+  }
+  if (!status.ok() || !as_proto) return status;
+  xla::HloProto proto;
+  status = WriteModuleProto(module, {}, proto.mutable_hlo_module());
+  return status.ok() ? WriteProgramFile(StrCat(stem, ".hlo.pb"), SerializedMessage(proto)) : status;
+}
+
+absl::Status Dump(const PJRT_Client* client, const CompileOptions& options, int64_t number, std::string_view what,
+                  const Module& module, std::string_view text = "") {
+  absl::Status status =
+      DumpTo(client->config.dump_to, number, what, module, text, /*as_text=*/true, /*as_proto=*/false);
+  if (!status.ok()) return status;
+  return DumpTo(options.dump_to, number, what, module, text, options.dump_as_text || !options.dump_as_proto,
+                options.dump_as_proto);
 }
 
 // Writes the program before optimization: as it was received, and what one partition of it is.
 absl::Status DumpBefore(const PJRT_Client* client, int64_t number, const Program& program) {
-  absl::Status status = Dump(client, number, "before_optimizations", *program.module, program.received);
+  absl::Status status =
+      Dump(client, program.options, number, "before_optimizations", *program.module, program.received);
   if (!status.ok() || program.received.empty() || program.options.num_partitions == 1) return status;
-  return Dump(client, number, "after_partitioning", *program.module);
+  return Dump(client, program.options, number, "after_partitioning", *program.module);
 }
 
 // Returns the devices of a program: those of its options, or the first ones.
@@ -161,13 +183,21 @@ absl::StatusOr<PJRT_LoadedExecutable*> Load(PJRT_Client* client, Program program
   auto module = std::make_unique<Module>(program.module->Clone());
   const absl::StatusOr<bool> with_sizes = interp::MakeSizesExplicit(module.get());
   if (!with_sizes.ok()) return with_sizes.status();
+  if (callbacks != nullptr) {
+    absl::StatusOr<std::vector<std::shared_ptr<FfiCall>>> calls =
+        InstantiateFfiCalls(client->config.platform, module.get());
+    if (!calls.ok()) return calls.status();
+    callbacks->SetCalls(*std::move(calls));
+  }
   absl::StatusOr<std::shared_ptr<runtime::Executable>> compiled = [&] {
     const std::shared_lock<std::shared_mutex> lock(FfiHandlersMutex());
     return client->runtime->Compile(std::move(module), std::move(assignment), callbacks);
   }();
   if (!compiled.ok()) return compiled.status();
-  if (absl::Status status = Dump(client, number, "after_optimizations", (*compiled)->module()); !status.ok())
+  if (absl::Status status = Dump(client, program.options, number, "after_optimizations", (*compiled)->module());
+      !status.ok()) {
     return status;
+  }
   auto described = std::make_shared<CompiledProgram>(std::move(program));
   described->simulated_device = SimulatedDeviceOf(*client->topology);
   const bool fits =

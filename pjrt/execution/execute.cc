@@ -84,9 +84,41 @@ absl::Status AddSizes(const std::vector<ProgramValue>& parameters, DeviceCall* c
   return absl::OkStatus();
 }
 
-// Reads the arguments of one device. `fixed`: arguments that the caller forbids to donate.
+// Returns the error for a buffer that is donated and another argument, too: XLA's text, which names the argument that
+// it finds second.
+absl::Status DonationClash(const CompiledProgram& compiled, absl::Span<PJRT_Buffer* const> arguments,
+                           absl::Span<const int64_t> fixed, size_t position) {
+  const auto is_donated = [&](size_t i) {
+    const auto has = [i](absl::Span<const int64_t> list) {
+      return std::find(list.begin(), list.end(), static_cast<int64_t>(i)) != list.end();
+    };
+    return has(compiled.donatable) && !has(fixed);
+  };
+  const int64_t partitions = compiled.program.options.num_partitions;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    for (size_t first = 0; first < i; ++first) {
+      if (arguments[first] != arguments[i] || (!is_donated(first) && !is_donated(i))) continue;
+      const bool both = is_donated(first) && is_donated(i);
+      const char* const what = both            ? "Attempt to donate the same buffer twice in Execute()"
+                               : is_donated(i) ? "Attempt to donate a buffer which is also used by the same call to "
+                                                 "Execute()"
+                                               : "Attempt to use a buffer that was previously donated in the same call "
+                                                 "to Execute()";
+      const char* const example = both            ? "f(donate(a), donate(a))"
+                                  : is_donated(i) ? "f(a, donate(a))"
+                                                  : "f(donate(a), a)";
+      return absl::InvalidArgumentError(StrCat(
+          what, " (flattened argument ", static_cast<int64_t>(i), ", replica ",
+          static_cast<int64_t>(position) / partitions, ", partition ", static_cast<int64_t>(position) % partitions,
+          ", first use: ", static_cast<int64_t>(first), "). Toy example for this bug: `", example, "`."));
+    }
+  }
+  return absl::InternalError("a buffer is an argument twice");
+}
+
+// Reads the arguments of the device at `position`. `fixed`: arguments that the caller forbids to donate.
 absl::Status ReadArguments(const CompiledProgram& compiled, PJRT_Buffer* const* given, absl::Span<const int64_t> fixed,
-                           DeviceCall* call) {
+                           size_t position, DeviceCall* call) {
   const std::vector<ProgramValue>& parameters = compiled.program.parameters;
   if (given == nullptr && !parameters.empty()) return absl::InvalidArgumentError("a list of arguments is null");
   for (size_t i = 0; i < parameters.size(); ++i) {
@@ -110,11 +142,7 @@ absl::Status ReadArguments(const CompiledProgram& compiled, PJRT_Buffer* const* 
     if (std::find(fixed.begin(), fixed.end(), i) != fixed.end()) continue;
     PJRT_Buffer* const buffer = call->arguments[static_cast<size_t>(i)];
     const auto [first, last] = std::equal_range(sorted.begin(), sorted.end(), buffer);
-    if (last - first > 1) {
-      return absl::InvalidArgumentError(StrCat("argument ", i,
-                                               " is donated, and the same buffer is another argument of device ",
-                                               call->device->description->id));
-    }
+    if (last - first > 1) return DonationClash(compiled, call->arguments, fixed, position);
     const bool writable = !buffer->borrowed && !buffer->HasExternalReferences();
     (writable ? call->donated : call->deleted).push_back(i);
   }
@@ -232,7 +260,8 @@ absl::Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* args) 
     }
     if (executable.callbacks != nullptr) call.callbacks = CallbacksOf(args->options, d);
     PJRT_Buffer* const* const given = args->argument_lists == nullptr ? nullptr : args->argument_lists[d];
-    if (absl::Status status = ReadArguments(compiled, given, fixed, &call); !status.ok()) return status;
+    const size_t position = executable.portable ? 0 : PositionOf(executable, call.device);
+    if (absl::Status status = ReadArguments(compiled, given, fixed, position, &call); !status.ok()) return status;
   }
   runtime::TraceMe trace("PJRT_LoadedExecutable_Execute");
   if (const int64_t number = NumberOfFrameworkCall(args->extension_start); number != 0) {

@@ -2,6 +2,7 @@
 #include "pjrt/execution/host_callbacks.h"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -75,7 +76,7 @@ void HostCallbacks::Push(size_t position, DeviceCallbacks callbacks) {
 }
 
 void HostCallbacks::Pop(size_t position) {
-  SetFfiUserData(nullptr);
+  SetFfiRun({});
   std::lock_guard<std::mutex> lock(mutex_);
   if (!queues_[position].empty()) queues_[position].pop_front();
 }
@@ -87,7 +88,12 @@ void HostCallbacks::BeginRun(std::optional<size_t> position) {
   std::lock_guard<std::mutex> lock(mutex_);
   const size_t first = position.value_or(0);
   const bool given = first < queues_.size() && !queues_[first].empty();
-  SetFfiUserData(given ? queues_[first].front().user_data : nullptr);
+  static std::atomic<int64_t> runs{0};
+  FfiRun run;
+  run.user_data = given ? queues_[first].front().user_data : nullptr;
+  run.id = ++runs;
+  for (const PJRT_Device* const device : BusyDevices()) run.devices.push_back(device->description->id);
+  SetFfiRun(std::move(run));
 }
 
 absl::Span<const PJRT_Device* const> HostCallbacks::BusyDevices() const {

@@ -60,6 +60,9 @@ class HostCallbacks : public runtime::ExecutableHostIo {
   void Push(size_t position, DeviceCallbacks callbacks);
   void Pop(size_t position);
 
+  // Keeps the calls of the program alive, whose handlers have states.
+  void SetCalls(std::vector<std::shared_ptr<FfiCall>> calls) { calls_ = std::move(calls); }
+
   void BeginRun(std::optional<size_t> position) override;
   absl::Status Receive(std::string_view queue, int64_t device, absl::Span<Literal> leaves) override;
   absl::Status Send(std::string_view queue, int64_t device, absl::Span<const Literal> leaves) override;
@@ -72,6 +75,7 @@ class HostCallbacks : public runtime::ExecutableHostIo {
 
   const std::vector<const PJRT_Device*> devices_;
   const CallbackLimits limits_;
+  std::vector<std::shared_ptr<FfiCall>> calls_;
   std::optional<size_t> alone_;                  // the only device of the run
   std::chrono::steady_clock::time_point begin_;  // of the run
   std::mutex mutex_;

@@ -29,6 +29,8 @@ struct CompileOptions {
   std::vector<bool> propagate_to_parameters;  // the same
   std::vector<int> devices;                   // by replica, then partition; empty: not given
   int64_t device_ordinal = -1;                // without `devices`; -1: not given
+  std::string dump_to;                        // "": nowhere
+  bool dump_as_text = false, dump_as_proto = false;
 };
 
 absl::StatusOr<CompileOptions> ReadCompileOptions(std::string_view serialized);

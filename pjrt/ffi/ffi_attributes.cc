@@ -22,8 +22,7 @@ struct NumberedType {
   ElementType type;
   XLA_FFI_DataType number;
 };
-// Of whole bytes.
-constexpr NumberedType kTypes[] = {
+constexpr NumberedType kNumberedTypes[] = {
     {ElementType::kPred, 1},
     {ElementType::kS8, 2},
     {ElementType::kS16, 3},
@@ -48,6 +47,13 @@ constexpr NumberedType kTypes[] = {
     {ElementType::kF8E4M3, 28},
     {ElementType::kF8E3M4, 29},
     {ElementType::kF8E8M0FNU, 33},
+    {ElementType::kS4, 21},
+    {ElementType::kU4, 22},
+    {ElementType::kS2, 26},
+    {ElementType::kU2, 27},
+    {ElementType::kS1, 30},
+    {ElementType::kU1, 31},
+    {ElementType::kF4E2M1FN, 32},
 };
 
 constexpr size_t kMaxArrayBytes = size_t{1} << 24;  // of one attribute
@@ -55,7 +61,7 @@ constexpr size_t kMaxArrayBytes = size_t{1} << 24;  // of one attribute
 }  // namespace
 
 XLA_FFI_DataType FfiTypeOf(ElementType type) {
-  for (const NumberedType& numbered : kTypes) {
+  for (const NumberedType& numbered : kNumberedTypes) {
     if (numbered.type == type) return numbered.number;
   }
   return 0;
@@ -71,7 +77,9 @@ absl::StatusOr<std::unique_ptr<FfiAttributes>> FfiAttributes::Parse(std::string_
   limits.max_literal_bytes = kMaxArrayBytes;
   const NodeId root = mlir::NodeParser(&in, &result->nodes_, limits).ParseAttribute();
   if (!root.valid() || !in.AtEnd() || result->nodes_.kind(root) != NodeKind::kDictionary) {
-    return absl::InvalidArgumentError("the backend_config of a typed custom call is not a dictionary of attributes");
+    return absl::InvalidArgumentError(
+        "the backend_config of a typed custom "
+        "call is not a dictionary of attributes");
   }
   Pending pending = {{root, &result->dictionaries_.emplace_back()}};
   while (!pending.empty()) {
@@ -139,13 +147,15 @@ absl::StatusOr<XLA_FFI_Array> FfiAttributes::Numbers(NodeId element, absl::Span<
   const std::optional<ElementType> type =
       nodes_.kind(element) == NodeKind::kIndexType ? ElementType::kS64 : nodes_.HloElementType(element);
   const XLA_FFI_DataType number = type ? FfiTypeOf(*type) : 0;
-  const bool known = number != 0 && (*type == ElementType::kPred || IsInteger(*type) || *type == ElementType::kF32 ||
-                                     *type == ElementType::kF64);
+  const bool known =
+      number != 0 && BitsOf(*type) != 4 && BitsOf(*type) != 2 &&
+      (*type == ElementType::kPred || IsInteger(*type) || *type == ElementType::kF32 || *type == ElementType::kF64);
   if (!known) return absl::UnimplementedError("numbers of this type");
   const auto bytes = static_cast<size_t>(BytesOf(*type));
   std::vector<std::byte>& data = data_.emplace_back(values.size() * bytes + 1);
   for (size_t i = 0; i < values.size(); ++i) {
-    // Floats are the bits of doubles. Little-endian, as the elements of literals.
+    // Floats are the bits of doubles. Little-endian, as the elements of
+    // literals.
     const int64_t given = values[i];
     const auto narrow = static_cast<float>(std::bit_cast<double>(given));
     const void* const from = *type == ElementType::kF32 ? static_cast<const void*>(&narrow) : &given;
@@ -157,7 +167,8 @@ absl::StatusOr<XLA_FFI_Array> FfiAttributes::Numbers(NodeId element, absl::Span<
 absl::StatusOr<XLA_FFI_Array> FfiAttributes::Tensor(NodeId dense) {
   const NodeId tensor = nodes_.child(dense, 0);
   const std::optional<ElementType> type = nodes_.HloElementType(nodes_.child(tensor, 0));
-  const XLA_FFI_DataType number = type && IsArrayType(*type) ? FfiTypeOf(*type) : 0;
+  const bool whole_bytes = type && IsArrayType(*type) && (*type == ElementType::kPred || BitsOf(*type) >= 8);
+  const XLA_FFI_DataType number = whole_bytes ? FfiTypeOf(*type) : 0;
   if (number == 0) return absl::UnimplementedError("tensors of this type");
   const auto bytes = static_cast<size_t>(BytesOf(*type));
   size_t count = 1;

@@ -226,6 +226,210 @@ TEST(FfiTest, HandlersSeeTheLayoutsOfTheCall) {
   }
 }
 
+// ---- stages ----
+
+// What the handlers below have done.
+struct Stages {
+  int64_t instantiated = 0, prepared = 0, initialized = 0, executed = 0, alive = 0;
+  int64_t run = 0, device = -1;
+} stages;
+int64_t state_type = 0;
+
+XLA_FFI_Error* SetState(XLA_FFI_CallFrame* frame, XLA_FFI_ExecutionStage stage, int64_t value) {
+  XLA_FFI_TypeId type = {state_type};
+  ++stages.alive;
+  XLA_FFI_State_Args args = {sizeof(args), nullptr, frame->ctx, stage, &type, new int64_t(value)};
+  return frame->api->XLA_FFI_State_Set(&args);
+}
+
+XLA_FFI_Error* GetState(XLA_FFI_CallFrame* frame, XLA_FFI_ExecutionStage stage, int64_t* value) {
+  XLA_FFI_TypeId type = {state_type};
+  XLA_FFI_State_Args args = {sizeof(args), nullptr, frame->ctx, stage, &type, nullptr};
+  if (XLA_FFI_Error* error = frame->api->XLA_FFI_State_Get(&args)) return error;
+  *value = *static_cast<int64_t*>(args.state);
+  return nullptr;
+}
+
+extern "C" XLA_FFI_Error* InstantiateStages(XLA_FFI_CallFrame* frame) {
+  if (IsMetadata(frame)) {
+    reinterpret_cast<XLA_FFI_Metadata_Extension*>(frame->extension_start)->metadata->state_type_id.type_id = state_type;
+    return nullptr;
+  }
+  ++stages.instantiated;
+  const auto* const start = static_cast<const XLA_FFI_Scalar*>(Find(frame->attrs, "start", XLA_FFI_AttrType_SCALAR));
+  if (start == nullptr || frame->args.size != 0) return Fail(frame, kInvalidArgument, "the call has no start");
+  return SetState(frame, XLA_FFI_ExecutionStage_INSTANTIATE, *static_cast<const int64_t*>(start->value));
+}
+
+extern "C" XLA_FFI_Error* PrepareStages(XLA_FFI_CallFrame* frame) {
+  if (IsMetadata(frame)) return nullptr;
+  return SetState(frame, XLA_FFI_ExecutionStage_PREPARE, 100 * ++stages.prepared);
+}
+
+extern "C" XLA_FFI_Error* InitializeStages(XLA_FFI_CallFrame* frame) {
+  if (IsMetadata(frame)) return nullptr;
+  return SetState(frame, XLA_FFI_ExecutionStage_INITIALIZE, 1000 * ++stages.initialized);
+}
+
+// The sum of the states, asynchronously: by a task that ends a future.
+struct Task {
+  const XLA_FFI_Api* api;
+  XLA_FFI_Future* future;
+  float* result;
+  float value;
+  XLA_FFI_Error* error;
+};
+
+void RunTask(void* data) {
+  const std::unique_ptr<Task> task(static_cast<Task*>(data));
+  if (task->error != nullptr) {
+    XLA_FFI_Future_SetError_Args failed = {sizeof(failed), nullptr, task->future, task->error};
+    task->api->XLA_FFI_Future_SetError(&failed);
+    return;
+  }
+  for (int i = 0; i < 6; ++i) task->result[i] = task->value;
+  XLA_FFI_Future_SetAvailable_Args done = {sizeof(done), nullptr, task->future};
+  task->api->XLA_FFI_Future_SetAvailable(&done);
+}
+
+extern "C" XLA_FFI_Error* ExecuteStages(XLA_FFI_CallFrame* frame) {
+  if (IsMetadata(frame)) return nullptr;
+  ++stages.executed;
+  int64_t a = 0, b = 0, c = 0, threads = 0;
+  if (XLA_FFI_Error* error = GetState(frame, XLA_FFI_ExecutionStage_INSTANTIATE, &a)) return error;
+  if (XLA_FFI_Error* error = GetState(frame, XLA_FFI_ExecutionStage_PREPARE, &b)) return error;
+  if (XLA_FFI_Error* error = GetState(frame, XLA_FFI_ExecutionStage_INITIALIZE, &c)) return error;
+  XLA_FFI_RunId_Get_Args run = {sizeof(run), nullptr, frame->ctx, 0};
+  if (XLA_FFI_Error* error = frame->api->XLA_FFI_RunId_Get(&run)) return error;
+  stages.run = run.run_id;
+  XLA_FFI_DeviceOrdinal_Get_Args device = {sizeof(device), nullptr, frame->ctx, -1};
+  if (XLA_FFI_Error* error = frame->api->XLA_FFI_DeviceOrdinal_Get(&device)) return error;
+  stages.device = device.device_ordinal;
+  XLA_FFI_ThreadPool_NumThreads_Args count = {sizeof(count), nullptr, frame->ctx, &threads};
+  if (XLA_FFI_Error* error = frame->api->XLA_FFI_ThreadPool_NumThreads(&count)) return error;
+  if (threads < 1) return Fail(frame, kInvalidArgument, "no threads");
+  XLA_FFI_Future_Create_Args create = {sizeof(create), nullptr, nullptr};
+  if (XLA_FFI_Error* error = frame->api->XLA_FFI_Future_Create(&create)) return error;
+  frame->future = create.future;
+  auto* const result = static_cast<float*>(static_cast<XLA_FFI_Buffer*>(frame->rets.rets[0])->data);
+  XLA_FFI_Error* const error = a < 0 ? Fail(frame, kFailedPrecondition, "the start is negative") : nullptr;
+  auto* const task = new Task{frame->api, create.future, result, static_cast<float>(a + b + c), error};
+  XLA_FFI_ThreadPool_Schedule_Args schedule = {sizeof(schedule), nullptr, frame->ctx, RunTask, task};
+  return frame->api->XLA_FFI_ThreadPool_Schedule(&schedule);
+}
+
+// Registers the stages by the function that handlers have for it, and the type of their states.
+extern "C" XLA_FFI_Error* RegisterStages(XLA_FFI_CallFrame* frame) {
+  XLA_FFI_TypeId type = {0};
+  XLA_FFI_TypeInfo info = {sizeof(info), nullptr, [](void* state) {
+                             --stages.alive;
+                             delete static_cast<int64_t*>(state);
+                           }};
+  XLA_FFI_Type_Register_Args of_type = {sizeof(of_type), nullptr, {"ffi_test_state", 14}, &type, &info};
+  if (XLA_FFI_Error* error = frame->api->XLA_FFI_Type_Register(&of_type)) return error;
+  state_type = type.type_id;
+  XLA_FFI_Handler_Register_Args args = {};
+  args.struct_size = sizeof(args);
+  args.name = {"ffi_test_stages", 15};
+  args.platform = {"cpu", 3};
+  args.bundle = {InstantiateStages, PrepareStages, InitializeStages, ExecuteStages, nullptr};
+  if (XLA_FFI_Error* error = frame->api->XLA_FFI_Handler_Register(&args)) return error;
+  return Fail(frame, kFailedPrecondition, "registered");
+}
+
+std::string ProgramOfStages(int start) {
+  const std::string call =
+      R"(stablehlo.custom_call @ffi_test_stages(%x) {api_version = 4 : i32, backend_config = {start = )" +
+      std::to_string(start) + " : i64}} : (tensor<2x3xf32>) -> tensor<2x3xf32>";
+  return "module { func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> tensor<2x3xf32> {\n%a = " + call +
+         "\n%b = " + call + "\n%c = stablehlo.add %a, %b : tensor<2x3xf32>\nreturn %c : tensor<2x3xf32> } }";
+}
+
+TEST(FfiTest, StagesHaveStatesAndFutures) {
+  EXPECT_EQ(Register("ffi_test_none", RegisterStages, "cpu").message, "registered");
+  {
+    const ClientScope client(1);
+    PJRT_LoadedExecutable* executable = nullptr;
+    const Result compiled = Compile(client.get(), ProgramOfStages(1), "mlir", CompileOptionsOf(1, 1), &executable);
+    ASSERT_TRUE(compiled.ok()) << compiled.message;
+    EXPECT_EQ(stages.instantiated, 2);
+    EXPECT_EQ(stages.prepared, 0);
+    std::vector<float> values;
+    const Result ran = RunProgram(client, executable, nullptr, &values);
+    ASSERT_TRUE(ran.ok()) << ran.message;
+    // Of each call: its start, and the states of both stages of the run.
+    EXPECT_EQ(values[0], (1 + 100 + 1000) + (1 + 200 + 2000));
+    const int64_t run = stages.run;
+    EXPECT_EQ(stages.device, 0);
+    ASSERT_TRUE(RunProgram(client, executable, nullptr, &values).ok());
+    EXPECT_EQ(stages.instantiated, 2);
+    EXPECT_EQ(stages.prepared, 4);
+    EXPECT_EQ(stages.initialized, 4);
+    EXPECT_EQ(stages.executed, 4);
+    EXPECT_NE(stages.run, run);
+    Destroy(executable);
+
+    ASSERT_TRUE(Compile(client.get(), ProgramOfStages(-1), "mlir", CompileOptionsOf(1, 1), &executable).ok());
+    const Result failed = RunProgram(client, executable, nullptr, &values);
+    EXPECT_NE(failed.message.find("the start is negative"), std::string::npos) << failed.message;
+    Destroy(executable);
+
+    const std::string without =
+        R"(module { func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> tensor<2x3xf32> {
+        %z = stablehlo.custom_call @ffi_test_stages(%x) {api_version = 4 : i32, backend_config = {}} :
+            (tensor<2x3xf32>) -> tensor<2x3xf32>
+        return %z : tensor<2x3xf32> } })";
+    const Result refused = Compile(client.get(), without, "mlir", CompileOptionsOf(1, 1), &executable);
+    EXPECT_NE(refused.message.find("the call has no start"), std::string::npos) << refused.message;
+  }
+  EXPECT_EQ(stages.alive, 0);
+}
+
+TEST(FfiTest, ACallWithoutAHandlerIsAnErrorOfTheCompilation) {
+  const ClientScope client(1);
+  const std::string program = R"(module { func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+      %z = stablehlo.custom_call @ffi_test_unknown(%x) {api_version = 4 : i32, backend_config = {}} :
+          (tensor<2x3xf32>) -> tensor<2x3xf32>
+      return %z : tensor<2x3xf32> } })";
+  PJRT_LoadedExecutable* executable = nullptr;
+  const Result compiled = Compile(client.get(), program, "mlir", CompileOptionsOf(1, 1), &executable);
+  EXPECT_EQ(compiled.message, "No FFI handler registered for ffi_test_unknown on a platform hlokit");
+}
+
+// The bytes of an argument of s4 as they are, and those of a result.
+extern "C" XLA_FFI_Error* CopyPacked(XLA_FFI_CallFrame* frame) {
+  if (IsMetadata(frame)) return nullptr;
+  const auto* const from = static_cast<const XLA_FFI_Buffer*>(frame->args.args[0]);
+  const auto* const bytes = static_cast<const uint8_t*>(from->data);
+  if (from->dtype != kS4 || bytes[0] != 0x21 || bytes[1] != 0xf3) return Fail(frame, kInvalidArgument, "bytes");
+  auto* const to = static_cast<uint8_t*>(static_cast<XLA_FFI_Buffer*>(frame->rets.rets[0])->data);
+  to[0] = bytes[1];
+  to[1] = bytes[0];
+  return nullptr;
+}
+
+TEST(FfiTest, HandlersSeeNarrowTypesPacked) {
+  ASSERT_TRUE(Register("ffi_test_packed", CopyPacked, "cpu").ok());
+  const ClientScope client(1);
+  const std::string program = R"(module { func.func @main(%x: tensor<4xi4>) -> tensor<4xi4> {
+      %z = stablehlo.custom_call @ffi_test_packed(%x) {api_version = 4 : i32, backend_config = {}} :
+          (tensor<4xi4>) -> tensor<4xi4>
+      return %z : tensor<4xi4> } })";
+  PJRT_LoadedExecutable* executable = nullptr;
+  const Result compiled = Compile(client.get(), program, "mlir", CompileOptionsOf(1, 1), &executable);
+  ASSERT_TRUE(compiled.ok()) << compiled.message;
+  PJRT_Buffer* const x = MakeBuffer<int8_t>(client.get(), client.devices()[0], kS4, {1, 2, 3, -1}, {4});
+  std::vector<std::vector<PJRT_Buffer*>> outputs;
+  const Result ran = Execute(executable, {{x}}, &outputs);
+  ASSERT_TRUE(ran.ok()) << ran.message;
+  std::vector<int8_t> values;
+  EXPECT_TRUE(ReadBuffer(outputs[0][0], &values).ok());
+  EXPECT_EQ(values, (std::vector<int8_t>{3, -1, 1, 2}));
+  Destroy(outputs[0][0]);
+  Destroy(x);
+  Destroy(executable);
+}
+
 TEST(FfiTest, AttributesWithoutAFormAreErrorsOfTheRun) {
   ASSERT_TRUE(Register("ffi_test_attributes", AddScaled, "cpu").ok());
   EXPECT_EQ(Register("ffi_test_attributes", OfTheFuture, "cpu").code, kInvalidArgument);

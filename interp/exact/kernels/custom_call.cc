@@ -16,6 +16,7 @@
 #include "interp/exact/builder/kernels.h"
 #include "interp/exact/builder/program_builder.h"
 #include "interp/exact/machine/run_context.h"
+#include "interp/interface/custom_call_device.h"
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 
@@ -42,6 +43,7 @@ void RunFunction(const FunctionParams& p, const std::byte* const* in, std::byte*
     return scratch->as<double>();
   };
   const MatrixCallRun run = {[&] { return context.ShouldStop(); }, allocate};
+  device_of_custom_call = context.device.replica * context.num_partitions + context.device.partition;
   const absl::Status status = p.registered != nullptr ? (*p.registered)(operands, results, p.config)
                                                       : p.matrix(operands, results, p.config, run);
   if (!status.ok()) context.Fail(std::string(status.message()));

@@ -106,6 +106,8 @@ class ModulePartitioner {
   std::optional<LeafTilings> GivenTilings(Instruction i, Shape shape);
   // Returns the device that alone has a leaf; nullopt if several have.
   std::optional<int64_t> OnlyDevice(Instruction i, size_t leaf) const;
+  // Returns the device that alone has all of it.
+  std::optional<int64_t> OnlyDevice(Instruction i) const;
   // Gives the new instruction the name of the old one, when that is gone.
   void TakeName(InstructionId to, Instruction from) { names_.emplace_back(to, module_.record(from.id()).name); }
 
@@ -373,6 +375,9 @@ class ComputationPartitioner {
   void Infeed(Instruction i);
   void Outfeed(Instruction i);
   absl::Status CustomCall(Instruction i);
+  // Calls a function, which may have side effects, on the one device that the sharding of the call names; others have
+  // zeros. Returns false for other calls.
+  bool CallOnDevice(Instruction i);
 
   // ---- multi_slice.cc ----
   // Returns false for other custom-calls, and those that it does not divide.

@@ -236,6 +236,64 @@ void ComputationPartitioner::Outfeed(Instruction i) {
   SetValue(i, {{id, i.shape(), state_.tilings.Replicated()}});
 }
 
+bool ComputationPartitioner::CallOnDevice(Instruction i) {
+  const std::optional<int64_t> device = owner_.OnlyDevice(i);
+  if (!device || *device >= state_.partitions || state_.partitions == 1 || HasDynamicShape(i)) return false;
+  const bool typed = i.payload(Attr::kApiVersion) == static_cast<uint32_t>(CustomCallApiVersion::kTypedFfi);
+  if (!typed && !i.bool_attr(Attr::kCustomCallHasSideEffect)) return false;
+  const std::vector<Shape> leaf_shapes = Leaves(i.shape());
+  if (i.shape().IsTuple() && static_cast<int64_t>(leaf_shapes.size()) != i.shape().tuple_size()) return false;
+  std::vector<InstructionId> operands;
+  for (const Instruction operand : OperandsOf(i)) {
+    const Value& value = ValueOf(operand);
+    operands.push_back(PackResharded(value, operand.shape(), LeafTilings(value.size(), state_.tilings.Replicated())));
+  }
+  const InstructionId arguments = builder().MakeTuple(operands);
+  const Shape packed = builder().shape_of(arguments);
+  ComputationId branches[2];
+  for (const bool calls : {true, false}) {
+    const ComputationId id = module_.AddComputation(module_.UniqueComputationName(calls ? "on_device" : "on_others"));
+    Builder branch(&module_, id);
+    const MetadataScope scope(&branch, i.metadata_id());
+    const InstructionId parameter = branch.Make(Opcode::kParameter, packed, {}, {}, 0);
+    std::vector<InstructionId> elements, tokens;
+    for (size_t k = 0; k < operands.size(); ++k) {
+      elements.push_back(branch.MakeElement(parameter, static_cast<int64_t>(k)));
+      if (packed.element(static_cast<int64_t>(k)).IsToken()) tokens.push_back(elements.back());
+    }
+    if (calls) {
+      const InstructionId call = branch.MakeClone(i.id(), elements);
+      module_.SetShape(call, i.shape());
+      module_.RemoveAttr(call, Attr::kSharding);
+      module_.RemoveAttr(call, Attr::kControlPredecessors);
+      branch.SetRoot(call);
+    } else {
+      std::vector<InstructionId> results;
+      for (const Shape leaf : leaf_shapes) {
+        static constexpr std::byte kZero[16] = {};
+        results.push_back(leaf.IsArray() ? branch.MakeSplat(leaf, branch.MakeScalar(leaf.element_type(), kZero))
+                                         : branch.Make(Opcode::kAfterAll, leaf, tokens));
+      }
+      branch.SetRoot(i.shape().IsTuple() ? branch.MakeTuple(results) : results[0]);
+    }
+    branches[calls ? 0 : 1] = id;
+  }
+  Tiling frame;
+  frame.kind = ShardingKind::kTiled;
+  frame.device_count = state_.partitions;
+  const InstructionId is_device =
+      builder().MakeCompare(ComparisonDirection::kEq, emitter_.Position(frame), emitter_.Constant(*device));
+  const InstructionId result = builder().Make(
+      Opcode::kConditional, i.shape(), {is_device, arguments, arguments},
+      {Builder::Calls(Attr::kTrueComputation, branches[0]), Builder::Calls(Attr::kFalseComputation, branches[1])});
+  Value leaves = Unpack(result, i.shape(), LeafTilings(leaf_shapes.size(), state_.tilings.Replicated()));
+  for (Leaf& leaf : leaves) {
+    if (leaf.shape.IsArray()) leaf.owner = *device;
+  }
+  SetValue(i, std::move(leaves));
+  return true;
+}
+
 absl::Status ComputationPartitioner::CustomCall(Instruction i) {
   const std::string_view target = i.string_attr(Attr::kCustomCallTarget);
   const bool passes_operand = target == "Sharding" || target == "ShardBarrierFrom" || target == "ShardBarrierTo" ||
@@ -295,7 +353,7 @@ absl::Status ComputationPartitioner::CustomCall(Instruction i) {
   if ((rule_class == RuleClass::kCustomCall || rule_class == RuleClass::kStated) && !RuleOf(i).known) {
     if (IsManual(WantedTilings(i))) {
       Unchanged(i);
-    } else {
+    } else if (!CallOnDevice(i)) {
       Whole(i);
     }
     return absl::OkStatus();

@@ -181,6 +181,17 @@ std::optional<int64_t> ModulePartitioner::OnlyDevice(Instruction i, size_t leaf)
   return std::nullopt;
 }
 
+std::optional<int64_t> ModulePartitioner::OnlyDevice(Instruction i) const {
+  const std::optional<uint32_t> payload = i.payload(Attr::kSharding);
+  if (!payload) return std::nullopt;
+  std::optional<int64_t> device;
+  for (const Sharding::Run& run : DecodeSharding(module_.context(), ListId(*payload)).runs) {
+    if (run.leaf.kind != ShardingKind::kMaximal || (device && *device != run.leaf.device)) return std::nullopt;
+    device = run.leaf.device;
+  }
+  return device;
+}
+
 ComputationId ModulePartitioner::Variant(ComputationId source, std::vector<LeafTilings> parameters, LeafTilings root) {
   ComputationId& target = variants_[{source.value, parameters, root}];
   if (target.valid()) return target;

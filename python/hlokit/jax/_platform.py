@@ -38,14 +38,27 @@ def _called_export(rule: Callable[..., Any]) -> Callable[..., Any]:
     return lower
 
 
-def _branch_by_platform(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """lax.platform_dependent without a branch for this platform takes that for the CPU."""
+def _with_this_platform(branches: Any) -> Any:
+    """The platforms of the branches of lax.platform_dependent: that for the CPU is for this one, if no other is."""
+    if branches is None or any(names is not None and PLATFORM in names for names in branches):
+        return branches
+    return tuple(names if names is None or "cpu" not in names else (*names, PLATFORM) for names in branches)
 
+
+def _branch_index(rule: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(rule)
     def lower(ctx: Any, *args: Any, platforms: Any) -> Any:
-        if not any(names is not None and PLATFORM in names for names in platforms):
-            platforms = tuple(names if names is None or "cpu" not in names else (*names, PLATFORM) for names in platforms)
-        return rule(ctx, *args, platforms=platforms)
+        return rule(ctx, *args, platforms=_with_this_platform(platforms))
+
+    return lower
+
+
+def _branches(rule: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(rule)
+    def lower(ctx: Any, *args: Any, **params: Any) -> Any:
+        if "branches_platforms" in params:
+            params["branches_platforms"] = _with_this_platform(params["branches_platforms"])
+        return rule(ctx, *args, **params)
 
     return lower
 
@@ -53,7 +66,8 @@ def _branch_by_platform(rule: Callable[..., Any]) -> Callable[..., Any]:
 # Primitives whose rule for all platforms is told what this one is.
 _ADAPTED: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "call_exported": _called_export,
-    "platform_index": _branch_by_platform,
+    "cond": _branches,
+    "platform_index": _branch_index,
 }
 
 
