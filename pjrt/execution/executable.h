@@ -71,9 +71,10 @@ struct PJRT_LoadedExecutable {
   std::shared_ptr<const hlokit::pjrt::CompiledProgram> compiled;
   std::shared_ptr<hlokit::runtime::Executable> runtime;
   std::shared_ptr<hlokit::pjrt::HostCallbacks>
-      callbacks;                      // null: the program has no transfers from and to the host, and no typed calls
-  std::vector<PJRT_Device*> devices;  // by replica, then partition; one that stands for any if portable
-  std::vector<PJRT_LogicalDeviceIds> logical_ids;
+      callbacks;                          // null: the program has no transfers from and to the host, and no typed calls
+  std::vector<PJRT_Device*> all_devices;  // by replica, then partition; one that stands for any if portable
+  std::vector<PJRT_Device*> devices;      // those of this process
+  std::vector<PJRT_LogicalDeviceIds> logical_ids;  // of `devices`
   bool portable = false;
   size_t logged = 0;  // position in the client's simulation log, if it has one
   std::atomic<bool> deleted{false};
