@@ -118,8 +118,8 @@ DeviceRange Evaluator::devices() const {
   const int64_t all = state_->options.num_replicas * state_->options.num_partitions;
   World* const world = state_->options.world;
   if (world == nullptr) return {all, 0, all};
-  const int64_t first = world->FirstDevice(all, world->rank());
-  return {all, first, world->FirstDevice(all, world->rank() + 1) - first};
+  const std::vector<int64_t> own = world->OwnDevices(all);
+  return {all, own.empty() ? 0 : own.front(), static_cast<int64_t>(own.size())};
 }
 
 std::string Evaluator::PlanText(const std::function<std::string(InstructionId)>& describe) const {

@@ -33,12 +33,13 @@ class Transport {
   virtual int size() const = 0;
   // Returns true if all processes are on one host.
   virtual bool is_one_host() const = 0;
-  // Returns the last error.
+  // Returns the last error, and what errors begin with.
   virtual const char* error() const = 0;
+  virtual const char* error_prefix() const { return "MPI: "; }
 
   // Returns a communicator of these ranks, which include this one, after all of them called it, for which it waits;
-  // negative after an error.
-  virtual int CreateCommunicator(const int* ranks, int count) = 0;
+  // negative after an error. `name`: the same in all of them, and of no other communicator.
+  virtual int CreateCommunicator(const int* ranks, int count, uint64_t name) = 0;
   // Sends `bytes` of the first process to all, for which it waits. Returns false after an error.
   virtual bool Broadcast(void* data, int64_t bytes) = 0;
 

@@ -8,7 +8,9 @@
 #include <cstring>
 
 #include "ir/core/double_text.h"
+#include "ir/core/hashing.h"
 #include "ir/core/str_cat.h"
+#include "ir/digest/fingerprint.h"
 
 namespace hlokit::interp {
 namespace {
@@ -35,6 +37,16 @@ int World::ProcessOf(int64_t device, int64_t devices) const {
   return rank;
 }
 
+std::vector<int64_t> World::OwnDevices(int64_t devices) const {
+  std::vector<int64_t> own;
+  for (int64_t d = FirstDevice(devices, rank()); d < FirstDevice(devices, rank() + 1); ++d) own.push_back(d);
+  return own;
+}
+
+void World::ResetOperations() {
+  for (auto& [devices, processes] : groups_) processes.operations = processes.waits_in = 0;
+}
+
 absl::StatusOr<ProcessGroup*> World::GroupOf(absl::Span<const int64_t> group, int64_t devices) {
   const auto [at, is_new] = groups_.try_emplace({std::vector<int64_t>(group.begin(), group.end()), devices});
   ProcessGroup& processes = at->second;
@@ -51,9 +63,11 @@ absl::StatusOr<ProcessGroup*> World::GroupOf(absl::Span<const int64_t> group, in
     processes.members_of[processes.process_of.back()].push_back(m);
   }
   if (processes.ranks.size() == 1) return &processes;
+  std::string named(reinterpret_cast<const char*>(&devices), sizeof(devices));
+  named.append(reinterpret_cast<const char*>(group.data()), group.size() * sizeof(int64_t));
   BeginCall("a communicator of the processes of a group");
-  processes.communicator =
-      transport_->CreateCommunicator(processes.ranks.data(), static_cast<int>(processes.ranks.size()));
+  processes.communicator = transport_->CreateCommunicator(processes.ranks.data(),
+                                                          static_cast<int>(processes.ranks.size()), HashBytes(named));
   EndCall();
   if (processes.communicator >= 0) return &processes;
   groups_.erase(at);
@@ -127,6 +141,8 @@ absl::Status World::Flush() {
     if (absl::Status s = waiting.Pause(); !s.ok()) return s;
   }
 }
+
+uint64_t World::ProgramOf(const Module& module) const { return Fingerprint(module).low; }
 
 absl::Status World::CheckProgram(uint64_t program) {
   const absl::StatusOr<std::vector<std::string>> all =

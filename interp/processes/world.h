@@ -2,7 +2,7 @@
 // The processes of a run: which devices each has, the communicators of groups of devices, and what a process does while
 // it waits for others.
 //
-// Process r of n has the devices [r * D / n, (r + 1) * D / n) of D.
+// Process r of n has the devices [r * D / n, (r + 1) * D / n) of D, unless an implementation says otherwise.
 //
 // No wait is endless: one that takes long is reported, and once all processes wait, those whose data do not come within
 // a time that depends on their size end with an error. A process that computes is waited for.
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "interp/processes/transport.h"
+#include "ir/graph/module_fwd.h"
 #include "ir/types/literal.h"
 
 namespace hlokit::interp {
@@ -53,7 +55,9 @@ class World {
 
   // Returns the first device of a process; that of rank size() is the end.
   int64_t FirstDevice(int64_t devices, int rank) const { return devices * rank / size(); }
-  int ProcessOf(int64_t device, int64_t devices) const;
+  virtual int ProcessOf(int64_t device, int64_t devices) const;
+  // Returns the devices of this process, ascending.
+  virtual std::vector<int64_t> OwnDevices(int64_t devices) const;
 
   // Returns the processes of a group of devices, with a communicator that all of them make in the first call. Requires:
   // this process has a member.
@@ -75,7 +79,15 @@ class World {
   double LimitOf(int64_t bytes) const;
 
   // Returns an error unless all processes have the same `program`. All processes call it.
-  absl::Status CheckProgram(uint64_t program);
+  virtual absl::Status CheckProgram(uint64_t program);
+  // Returns a number that is the same for programs that can run together, and not 0.
+  virtual uint64_t ProgramOf(const Module& module) const;
+  // Around each run. BeginRun: of a program, which errors call `name`. EndRun: with the error of this process, if there
+  // is one, which others that wait for it get.
+  virtual void BeginRun(uint64_t /*program*/, std::string_view /*name*/) {}
+  virtual void EndRun(const absl::Status& /*status*/) {}
+  // Returns an error once messages of others that this process waits for can no longer come.
+  virtual absl::Status CheckOthers() { return absl::OkStatus(); }
   // Waits until others have all that was sent to them.
   absl::Status Flush();
   // Waits for a request for `bytes`.
@@ -86,10 +98,14 @@ class World {
   absl::Status GatherValues(int64_t devices, size_t each, absl::Span<const Shape> shapes, std::vector<Literal>* values);
   // Returns the bytes of all processes, in the order of ranks, in each. All processes call it.
   absl::StatusOr<std::vector<std::string>> AllGatherBytes(const std::string& bytes);
+  // Returns the text of the transport's last error.
+  std::string ErrorText() const { return std::string(transport_->error_prefix()) + transport_->error(); }
 
  protected:
   // `timeout_seconds`: for data on their way, besides a time for each byte.
   World(Transport* transport, double timeout_seconds) : transport_(transport), timeout_seconds_(timeout_seconds) {}
+  // Forgets what communicators have started: before a run, after one that did not end.
+  void ResetOperations();
 
  private:
   // One wait for bytes.
@@ -112,7 +128,7 @@ class World {
   };
 
   absl::StatusOr<std::string> ReceiveFrom(int rank, int tag);
-  absl::Status Error() const { return absl::InternalError(std::string("MPI: ") + transport_->error()); }
+  absl::Status Error() const { return absl::InternalError(ErrorText()); }
 
   Transport* const transport_;
   const double timeout_seconds_;

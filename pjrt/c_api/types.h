@@ -40,6 +40,7 @@ struct PJRT_TopologyDescription;
 
 enum PJRT_Extension_Type : int {
   PJRT_Extension_Type_Profiler = 1,
+  PJRT_Extension_Type_Custom_Partitioner = 2,
   PJRT_Extension_Type_Layouts = 4,
   PJRT_Extension_Type_FFI = 5,
   PJRT_Extension_Type_MemoryDescriptions = 6,
@@ -112,10 +113,32 @@ using PJRT_CallbackError = PJRT_Error* (*)(PJRT_Error_Code code, const char* mes
 // Owns `error`, which may be null.
 using PJRT_Event_OnReadyCallback = void (*)(PJRT_Error* error, void* user_arg);
 
-// Keys and values that the processes of one program share. Not called: this plugin runs in one process.
-using PJRT_KeyValueGetCallback = PJRT_Error* (*)(void* args);
-using PJRT_KeyValueTryGetCallback = PJRT_Error* (*)(void* args);
-using PJRT_KeyValuePutCallback = PJRT_Error* (*)(void* args);
+// Keys and values that the processes of one program share. An error is made by `callback_error`.
+struct PJRT_KeyValueGetCallback_Args {
+  size_t struct_size;
+  PJRT_Extension_Base* extension_start;
+  const char* key;
+  size_t key_size;
+  int timeout_in_ms;
+  PJRT_CallbackError* callback_error;
+  void* user_arg;
+  char* value;                         // out
+  size_t value_size;                   // out
+  void (*value_deleter)(char* value);  // out
+};
+struct PJRT_KeyValuePutCallback_Args {
+  size_t struct_size;
+  PJRT_Extension_Base* extension_start;
+  const char* key;
+  size_t key_size;
+  const char* value;
+  size_t value_size;
+  PJRT_CallbackError* callback_error;
+  void* user_arg;
+};
+using PJRT_KeyValueGetCallback = PJRT_Error* (*)(PJRT_KeyValueGetCallback_Args* args);
+using PJRT_KeyValueTryGetCallback = PJRT_Error* (*)(void* args);  // not called
+using PJRT_KeyValuePutCallback = PJRT_Error* (*)(PJRT_KeyValuePutCallback_Args* args);
 
 struct PJRT_Program {
   size_t struct_size;

@@ -148,7 +148,12 @@ absl::StatusOr<PJRT_Memory*> MemoryOf(PJRT_Client* client, PJRT_Memory* memory, 
   if (device != nullptr && std::find(devices.begin(), devices.end(), device) == devices.end()) {
     return absl::InvalidArgumentError("the device is not one of the client");
   }
-  return memory != nullptr ? memory : device->memories.front();
+  if (memory != nullptr) return memory;
+  if (device->memories.empty()) {
+    return absl::InvalidArgumentError(
+        StrCat("device ", device->description->id, " is of process ", device->description->process_index));
+  }
+  return device->memories.front();
 }
 
 absl::Status Buffer_Destroy(PJRT_Buffer_Destroy_Args* args) {

@@ -2,8 +2,11 @@
 #include "pjrt/client/client.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "interp/processes/network_world.h"
 #include "interp/processor/instruction_set.h"
+#include "ir/core/hashing.h"
 #include "ir/core/str_cat.h"
 #include "pjrt/client/profiler.h"
 #include "pjrt/ffi/ffi_handlers.h"
@@ -70,9 +73,65 @@ PJRT_Device* PJRT_Client::FindDevice(int64_t id) {
   return id < 0 || id >= static_cast<int64_t>(devices.size()) ? nullptr : &devices[static_cast<size_t>(id)];
 }
 
-namespace hlokit::pjrt {
+std::shared_ptr<hlokit::interp::World> PJRT_Client::WorldOf(const std::vector<PJRT_Device*>& of) {
+  const auto is_here = [](const PJRT_Device* device) { return device->runtime != nullptr; };
+  if (network == nullptr || std::all_of(of.begin(), of.end(), is_here) || std::none_of(of.begin(), of.end(), is_here)) {
+    return nullptr;
+  }
+  std::vector<int> ids, process_of;
+  for (const PJRT_Device* device : of) {
+    ids.push_back(device->description->id);
+    process_of.push_back(device->description->process_index);
+  }
+  std::lock_guard<std::mutex> lock(worlds_mutex_);
+  std::shared_ptr<hlokit::interp::World>& world = worlds_[ids];
+  if (world == nullptr) {
+    const double limit = config.collective_seconds > 0 ? static_cast<double>(config.collective_seconds)
+                                                       : std::numeric_limits<double>::infinity();
+    world = hlokit::interp::NetworkWorld::Create(network.get(), std::move(process_of),
+                                                 hlokit::HashBytes(ids.data(), ids.size() * sizeof(int)), limit);
+  }
+  return world;
+}
 
-absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& config) {
+namespace hlokit::pjrt {
+namespace {
+
+// Makes one topology of those of all processes, which meet here, and connects with them.
+absl::Status JoinProcesses(const KeyValueStore& store, PJRT_Client* client) {
+  const ClientConfig& config = client->config;
+  absl::StatusOr<Processes> processes = MeetProcesses(store, config, client->topology->device);
+  if (!processes.ok()) return processes.status();
+  absl::StatusOr<std::unique_ptr<PJRT_TopologyDescription>> topology =
+      CreateTopology(config.platform, processes->device);
+  if (!topology.ok()) return topology.status();
+  client->topology = *std::move(topology);
+  client->network = std::move(processes->network);
+  SetProcesses(processes->process_of, client->topology.get());
+  for (PJRT_DeviceDescription& description : client->topology->descriptions) {
+    const int64_t partition = processes->partition_of[static_cast<size_t>(description.process_index)];
+    if (partition >= 0) description.attributes.Add("partition_index", partition);
+  }
+  return absl::OkStatus();
+}
+
+void AddMemories(PJRT_Client* client, PJRT_Device* device) {
+  for (size_t kind = 0; kind < std::size(kMemoryKinds); ++kind) {
+    PJRT_Memory& memory = client->memories.emplace_back();
+    memory.device = device;
+    memory.id = device->description->id * static_cast<int>(std::size(kMemoryKinds)) + static_cast<int>(kind);
+    memory.kind_id = static_cast<int>(kind);
+    memory.kind = kMemoryKinds[kind];
+    memory.debug_string = StrCat(memory.kind, " memory of ", device->description->debug_string);
+    memory.to_string = StrCat(memory.kind, " memory ", memory.id, " of device ", device->description->id);
+    device->memories.push_back(&memory);
+    client->memory_pointers.push_back(&memory);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& config, const KeyValueStore& store) {
   auto client = std::make_unique<PJRT_Client>();
   client->config = config;
   const interp::EngineKind engine = interp::EngineKindOf(config.engine).value_or(interp::EngineKind::kExact);
@@ -96,6 +155,9 @@ absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& co
   absl::StatusOr<std::unique_ptr<PJRT_TopologyDescription>> topology = CreateTopology(config.platform, device);
   if (!topology.ok()) return topology.status();
   client->topology = *std::move(topology);
+  if (config.num_nodes > 1) {
+    if (absl::Status status = JoinProcesses(store, client.get()); !status.ok()) return status;
+  }
   if (!config.report.empty()) {
     if (client->topology->device.starts_with("cpu")) {
       return absl::InvalidArgumentError(
@@ -105,7 +167,9 @@ absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& co
   }
 
   runtime::ClientOptions options;
-  options.num_devices = static_cast<int>(client->topology->descriptions.size());
+  const std::vector<int>& process_of = client->topology->process_of;
+  options.num_devices =
+      static_cast<int>(std::count(process_of.begin(), process_of.end(), static_cast<int>(config.node_id)));
   options.platform = config.platform;
   // Simulations of profiles compile programs for the device that they are for.
   options.keep_lowered = !client->topology->device.starts_with("cpu");
@@ -120,25 +184,22 @@ absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& co
     options.collective_timeout_seconds =
         std::min(options.collective_timeout_seconds, static_cast<double>(config.max_seconds));
   }
+  // A device may be late because it waits for another process.
+  if (config.num_nodes > 1) {
+    options.collective_timeout_seconds = config.collective_seconds > 0 ? static_cast<double>(config.collective_seconds)
+                                                                       : std::numeric_limits<double>::infinity();
+  }
   options.evaluator.custom_calls = FfiHandlersOf(config.platform);
   client->runtime = std::make_unique<runtime::Client>(options, &client->metrics);
   for (PJRT_DeviceDescription& description : client->topology->descriptions) {
     PJRT_Device& added = client->devices.emplace_back();
     added.client = client.get();
     added.description = &description;
-    added.runtime = client->runtime->devices()[static_cast<size_t>(description.id)].get();
     client->device_pointers.push_back(&added);
-    for (size_t kind = 0; kind < std::size(kMemoryKinds); ++kind) {
-      PJRT_Memory& memory = client->memories.emplace_back();
-      memory.device = &added;
-      memory.id = static_cast<int>(client->memories.size()) - 1;
-      memory.kind_id = static_cast<int>(kind);
-      memory.kind = kMemoryKinds[kind];
-      memory.debug_string = StrCat(memory.kind, " memory of ", description.debug_string);
-      memory.to_string = StrCat(memory.kind, " memory ", memory.id, " of device ", description.id);
-      added.memories.push_back(&memory);
-      client->memory_pointers.push_back(&memory);
-    }
+    if (description.process_index != config.node_id) continue;
+    added.runtime = client->runtime->devices()[static_cast<size_t>(description.local_id)].get();
+    client->addressable_devices.push_back(&added);
+    AddMemories(client.get(), &added);
   }
   return client;
 }
@@ -149,7 +210,12 @@ absl::Status Client_Create(PJRT_Client_Create_Args* args) {
   }
   absl::StatusOr<ClientConfig> config = ReadClientConfig(absl::MakeConstSpan(args->create_options, args->num_options));
   if (!config.ok()) return config.status();
-  absl::StatusOr<std::unique_ptr<PJRT_Client>> client = CreateClient(*config);
+  KeyValueStore store;
+  if (config->num_nodes > 1) {
+    // Otherwise callers leave them unset.
+    store = {args->kv_get_callback, args->kv_get_user_arg, args->kv_put_callback, args->kv_put_user_arg};
+  }
+  absl::StatusOr<std::unique_ptr<PJRT_Client>> client = CreateClient(*config, store);
   if (!client.ok()) return client.status();
   args->client = client->release();
   return absl::OkStatus();
@@ -167,7 +233,7 @@ absl::Status Client_PlatformName(PJRT_Client_PlatformName_Args* args) {
 }
 
 absl::Status Client_ProcessIndex(PJRT_Client_ProcessIndex_Args* args) {
-  args->process_index = 0;
+  args->process_index = static_cast<int>(args->client->config.node_id);
   return absl::OkStatus();
 }
 
@@ -184,8 +250,8 @@ absl::Status Client_Devices(PJRT_Client_Devices_Args* args) {
 }
 
 absl::Status Client_AddressableDevices(PJRT_Client_AddressableDevices_Args* args) {
-  args->addressable_devices = args->client->device_pointers.data();
-  args->num_addressable_devices = args->client->device_pointers.size();
+  args->addressable_devices = args->client->addressable_devices.data();
+  args->num_addressable_devices = args->client->addressable_devices.size();
   return absl::OkStatus();
 }
 
@@ -199,12 +265,12 @@ absl::Status Client_LookupDevice(PJRT_Client_LookupDevice_Args* args) {
 }
 
 absl::Status Client_LookupAddressableDevice(PJRT_Client_LookupAddressableDevice_Args* args) {
-  PJRT_Device* const device = args->client->FindDevice(args->local_hardware_id);
-  if (device == nullptr) {
+  const std::vector<PJRT_Device*>& own = args->client->addressable_devices;
+  if (args->local_hardware_id < 0 || static_cast<size_t>(args->local_hardware_id) >= own.size()) {
     return absl::InvalidArgumentError(
         StrCat("No matching device found for local_hardware_id ", args->local_hardware_id));
   }
-  args->addressable_device = device;
+  args->addressable_device = own[static_cast<size_t>(args->local_hardware_id)];
   return absl::OkStatus();
 }
 
@@ -238,7 +304,7 @@ absl::Status Client_DefaultDeviceAssignment(PJRT_Client_DefaultDeviceAssignment_
 // The memory of a process is the device's: nothing has to be mapped for transfers.
 absl::Status Client_DmaMap(PJRT_Client_DmaMap_Args*) { return absl::OkStatus(); }
 absl::Status Client_DmaUnmap(PJRT_Client_DmaUnmap_Args*) { return absl::OkStatus(); }
-// There is one process.
+// Connections between processes tell who has ended.
 absl::Status Client_UpdateGlobalProcessInfo(PJRT_Client_UpdateGlobalProcessInfo_Args*) { return absl::OkStatus(); }
 
 }  // namespace hlokit::pjrt

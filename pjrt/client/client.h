@@ -16,11 +16,14 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "interp/processes/process_network.h"
+#include "interp/processes/world.h"
 #include "io/metrics/metrics.h"
 #include "ir/graph/context.h"
 #include "ir/types/shape.h"
 #include "pjrt/c_api/types.h"
 #include "pjrt/client/client_config.h"
+#include "pjrt/client/processes.h"
 #include "pjrt/client/simulation_log.h"
 #include "pjrt/client/topology.h"
 #include "runtime/client/client.h"
@@ -50,6 +53,7 @@ struct PJRT_Memory {
 struct PJRT_Device {
   PJRT_Client* client = nullptr;
   PJRT_DeviceDescription* description = nullptr;
+  // Null, as are the memories, for a device of another process.
   hlokit::runtime::Device* runtime = nullptr;
   std::vector<PJRT_Memory*> memories;  // the default one first
 
@@ -64,9 +68,11 @@ struct PJRT_Client {
   hlokit::pjrt::ClientConfig config;
   std::unique_ptr<PJRT_TopologyDescription> topology;
   hlokit::runtime::Metrics metrics;
+  std::unique_ptr<hlokit::interp::ProcessNetwork> network;  // null: there is one process
   std::unique_ptr<hlokit::runtime::Client> runtime;
   std::deque<PJRT_Device> devices;
   std::vector<PJRT_Device*> device_pointers;
+  std::vector<PJRT_Device*> addressable_devices;  // those of this process
   std::deque<PJRT_Memory> memories;
   std::vector<PJRT_Memory*> memory_pointers;
   std::mutex execute_mutex;                   // held while the parts of a run on several devices are enqueued
@@ -82,16 +88,22 @@ struct PJRT_Client {
                                                                      absl::Span<const int64_t> dims);
   // Returns the device with a global id; null if there is none.
   PJRT_Device* FindDevice(int64_t id);
+  // Returns the processes of some devices, in this order, for programs that run on these; null if this one has all, or
+  // none.
+  std::shared_ptr<hlokit::interp::World> WorldOf(const std::vector<PJRT_Device*>& of);
 
  private:
   using ShapeKey = std::pair<hlokit::ElementType, std::vector<int64_t>>;
   std::mutex shapes_mutex_;
   std::map<ShapeKey, std::pair<std::shared_ptr<hlokit::Context>, hlokit::Shape>> shapes_;
+  std::mutex worlds_mutex_;
+  std::map<std::vector<int>, std::shared_ptr<hlokit::interp::World>> worlds_;  // by ids of devices
 };
 
 namespace hlokit::pjrt {
 
-absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& config);
+// `store`: of several processes.
+absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& config, const KeyValueStore& store = {});
 
 }  // namespace hlokit::pjrt
 

@@ -19,20 +19,24 @@ namespace {
 
 struct Option {
   std::string_view name;  // of the caller's option
-  const char* variable;   // of the environment
+  const char* variable;   // of the environment; null: none
   std::string ClientConfig::*text = nullptr;
   int64_t ClientConfig::*number = nullptr;
 };
 
 constexpr Option kOptions[] = {
     {"callback_seconds", "HLOKIT_CALLBACK_SECONDS", nullptr, &ClientConfig::callback_seconds},
+    {"collective_seconds", "HLOKIT_COLLECTIVE_SECONDS", nullptr, &ClientConfig::collective_seconds},
     {"device", "HLOKIT_DEVICE", &ClientConfig::device},
     {"dump_to", "HLOKIT_DUMP_TO", &ClientConfig::dump_to},
     {"engine", "HLOKIT_ENGINE", &ClientConfig::engine},
     {"max_bytes", "HLOKIT_MAX_BYTES", nullptr, &ClientConfig::max_bytes},
     {"max_seconds", "HLOKIT_MAX_SECONDS", nullptr, &ClientConfig::max_seconds},
+    {"node_id", nullptr, nullptr, &ClientConfig::node_id},
     {"num_devices", "HLOKIT_NUM_DEVICES", nullptr, &ClientConfig::num_devices},
+    {"num_nodes", nullptr, nullptr, &ClientConfig::num_nodes},
     {"num_threads", "HLOKIT_NUM_THREADS", nullptr, &ClientConfig::num_threads},
+    {"partition_index", nullptr, nullptr, &ClientConfig::partition_index},
     {"platform_name", "HLOKIT_PLATFORM", &ClientConfig::platform},
     {"report", "HLOKIT_REPORT", &ClientConfig::report},
 };
@@ -72,6 +76,7 @@ absl::Status UnknownOption(std::string_view name) {
 absl::StatusOr<ClientConfig> ReadClientConfig(absl::Span<const PJRT_NamedValue> options) {
   ClientConfig config;
   for (const Option& option : kOptions) {
+    if (option.variable == nullptr) continue;
     const char* const value = std::getenv(option.variable);
     if (value == nullptr || *value == '\0') continue;
     if (absl::Status status = SetOption(option, option.variable, value, &config); !status.ok()) return status;
@@ -91,6 +96,10 @@ absl::StatusOr<ClientConfig> ReadClientConfig(absl::Span<const PJRT_NamedValue> 
     return absl::InvalidArgumentError(StrCat("engine: expected ",
                                              interp::EngineNamesWith(&interp::EngineRow::is_for_frameworks),
                                              ", found `", config.engine, "`"));
+  }
+  if (config.num_nodes < 1 || config.node_id >= config.num_nodes) {
+    return absl::InvalidArgumentError(
+        StrCat("node_id: there is no process ", config.node_id, " of ", config.num_nodes));
   }
   if (config.num_devices > interp::EvaluatorOptions::kMaxDevices) {
     return absl::InvalidArgumentError(

@@ -24,6 +24,12 @@ struct ClientConfig {
   int64_t max_bytes = 0;           // of arguments and live values of a run; 0: the default
   int64_t max_seconds = 0;         // of a run; 0: no limit
   int64_t callback_seconds = 600;  // how long a device waits for a value of a callback; 0: no limit
+  // How long a program waits for other processes; 0: no limit.
+  int64_t collective_seconds = 600;
+  // Of several processes that run programs together: this one, and their number.
+  int64_t node_id = 0;
+  int64_t num_nodes = 1;
+  int64_t partition_index = -1;  // what devices of this process show as their partition; negative: nothing
 };
 
 // Returns an error for an unknown option, which names those that exist, and for a value of the wrong form.

@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of devices and memories.
+#include "ir/core/str_cat.h"
 #include "pjrt/client/client.h"
 #include "pjrt/values/arguments.h"
 #include "pjrt/values/functions.h"
 
 namespace hlokit::pjrt {
+namespace {
+
+absl::Status NotAddressable(const PJRT_Device& device) {
+  return absl::InvalidArgumentError(
+      StrCat("device ", device.description->id, " is of process ", device.description->process_index));
+}
+
+}  // namespace
 
 absl::Status Device_GetDescription(PJRT_Device_GetDescription_Args* args) {
   args->device_description = args->device->description;
@@ -12,12 +21,12 @@ absl::Status Device_GetDescription(PJRT_Device_GetDescription_Args* args) {
 }
 
 absl::Status Device_IsAddressable(PJRT_Device_IsAddressable_Args* args) {
-  args->is_addressable = true;
+  args->is_addressable = args->device->runtime != nullptr;
   return absl::OkStatus();
 }
 
 absl::Status Device_LocalHardwareId(PJRT_Device_LocalHardwareId_Args* args) {
-  args->local_hardware_id = args->device->description->id;
+  args->local_hardware_id = args->device->runtime == nullptr ? -1 : args->device->description->local_id;
   return absl::OkStatus();
 }
 
@@ -28,6 +37,7 @@ absl::Status Device_AddressableMemories(PJRT_Device_AddressableMemories_Args* ar
 }
 
 absl::Status Device_DefaultMemory(PJRT_Device_DefaultMemory_Args* args) {
+  if (args->device->memories.empty()) return NotAddressable(*args->device);
   args->memory = args->device->memories.front();
   return absl::OkStatus();
 }
@@ -35,6 +45,7 @@ absl::Status Device_DefaultMemory(PJRT_Device_DefaultMemory_Args* args) {
 absl::Status Device_MemoryStats(PJRT_Device_MemoryStats_Args* args) {
   using Args = PJRT_Device_MemoryStats_Args;
   const PJRT_Device& device = *args->device;
+  if (device.runtime == nullptr) return NotAddressable(device);
   SetField(args, &Args::bytes_in_use, device.bytes_in_use.load());
   const auto set = [args](int64_t Args::*value, bool Args::*is_set, int64_t number) {
     SetField(args, value, number);

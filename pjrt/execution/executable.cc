@@ -137,6 +137,8 @@ absl::StatusOr<std::vector<PJRT_Device*>> DevicesOf(PJRT_Client* client, const C
   const int64_t count = options.num_replicas * options.num_partitions;
   std::vector<int> ids = options.devices;
   if (ids.empty() && options.device_ordinal >= 0 && count == 1) ids = {static_cast<int>(options.device_ordinal)};
+  // One device stands for any of this process.
+  if (ids.empty() && count == 1) ids = {client->addressable_devices.front()->description->id};
   for (int64_t i = 0; ids.size() < static_cast<size_t>(count); ++i) ids.push_back(static_cast<int>(i));
   std::vector<PJRT_Device*> devices;
   for (const int id : ids) {
@@ -170,11 +172,14 @@ absl::StatusOr<PJRT_LoadedExecutable*> Load(PJRT_Client* client, Program program
   assignment.num_replicas = options.num_replicas;
   assignment.num_partitions = options.num_partitions;
   if (!options.portable) {
-    for (const PJRT_Device* device : *devices) assignment.devices.push_back(device->description->id);
+    for (const PJRT_Device* device : *devices) {
+      assignment.devices.push_back(device->runtime == nullptr ? -1 : device->runtime->ordinal());
+    }
+    assignment.world = client->WorldOf(*devices);
   }
   std::shared_ptr<HostCallbacks> callbacks;
   if (HasHostTransfers(*program.module) || HasTypedCalls(*program.module)) {
-    const std::vector<PJRT_Device*>& of = options.portable ? client->device_pointers : *devices;
+    const std::vector<PJRT_Device*>& of = options.portable ? client->addressable_devices : *devices;
     CallbackLimits limits;
     if (client->config.callback_seconds > 0) limits.wait = static_cast<double>(client->config.callback_seconds);
     if (client->config.max_seconds > 0) limits.run = static_cast<double>(client->config.max_seconds);
@@ -214,11 +219,13 @@ absl::StatusOr<PJRT_LoadedExecutable*> Load(PJRT_Client* client, Program program
   loaded->callbacks = std::move(callbacks);
   loaded->portable = described->program.options.portable;
   loaded->waits = IsSmallWithCallbacks(described->program);
-  loaded->devices = *std::move(devices);
-  for (int64_t r = 0; r < described->program.options.num_replicas; ++r) {
-    for (int64_t p = 0; p < described->program.options.num_partitions; ++p) {
-      loaded->logical_ids.push_back({static_cast<int>(r), static_cast<int>(p)});
-    }
+  loaded->all_devices = *std::move(devices);
+  const int64_t partitions = described->program.options.num_partitions;
+  for (size_t i = 0; i < loaded->all_devices.size(); ++i) {
+    if (loaded->all_devices[i]->runtime == nullptr) continue;
+    loaded->devices.push_back(loaded->all_devices[i]);
+    const auto number = static_cast<int64_t>(i);
+    loaded->logical_ids.push_back({static_cast<int>(number / partitions), static_cast<int>(number % partitions)});
   }
   described->loaded = *compiled;
   described->loaded_as_given = described->parameter_sizes + described->result_sizes == 0;

@@ -78,9 +78,10 @@ struct PJRT_LoadedExecutable {
   std::shared_ptr<const hlokit::pjrt::CompiledProgram> compiled;
   std::shared_ptr<hlokit::runtime::Executable> runtime;
   std::shared_ptr<hlokit::pjrt::HostCallbacks>
-      callbacks;                      // null: the program has no transfers from and to the host, and no typed calls
-  std::vector<PJRT_Device*> devices;  // by replica, then partition; one that stands for any if portable
-  std::vector<PJRT_LogicalDeviceIds> logical_ids;
+      callbacks;                          // null: the program has no transfers from and to the host, and no typed calls
+  std::vector<PJRT_Device*> all_devices;  // by replica, then partition; one that stands for any if portable
+  std::vector<PJRT_Device*> devices;      // those of this process
+  std::vector<PJRT_LogicalDeviceIds> logical_ids;  // of `devices`
   bool portable = false;
   // A call waits for the run, whose error is the call's, as XLA's CPU client does with small programs: what a callback
   // raises belongs to the call, and an ordered effect does not pass it on to the next program.

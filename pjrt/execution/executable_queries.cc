@@ -193,7 +193,7 @@ absl::Status LoadedExecutable_GetDeviceAssignment(PJRT_LoadedExecutable_GetDevic
   xla::DeviceAssignmentProto proto;
   if (!executable.portable) {
     std::vector<int> ids;
-    for (const PJRT_Device* device : executable.devices) ids.push_back(device->description->id);
+    for (const PJRT_Device* device : executable.all_devices) ids.push_back(device->description->id);
     proto = AssignmentProto(options, ids);
   }
   auto* const held = new PJRT_DeviceAssignmentSerialized{SerializedMessage(proto)};

@@ -166,7 +166,8 @@ absl::StatusOr<std::vector<PJRT_Device*>> DevicesOfCall(const PJRT_LoadedExecuta
     return absl::InvalidArgumentError(
         StrCat("a call for one device has arguments for ", static_cast<int64_t>(num_devices)));
   }
-  const std::vector<PJRT_Device*>& all = executable.portable ? executable.client->device_pointers : executable.devices;
+  const std::vector<PJRT_Device*>& all =
+      executable.portable ? executable.client->addressable_devices : executable.devices;
   if (std::find(all.begin(), all.end(), execute_device) == all.end()) {
     return absl::InvalidArgumentError("the program was not compiled for the device that the call names");
   }
@@ -175,9 +176,9 @@ absl::StatusOr<std::vector<PJRT_Device*>> DevicesOfCall(const PJRT_LoadedExecuta
 
 // Returns the number of a device of the program; of the client, if any device runs it.
 size_t PositionOf(const PJRT_LoadedExecutable& executable, const PJRT_Device* device) {
-  if (executable.portable) return static_cast<size_t>(device->description->id);
-  return static_cast<size_t>(std::find(executable.devices.begin(), executable.devices.end(), device) -
-                             executable.devices.begin());
+  if (executable.portable) return static_cast<size_t>(device->description->local_id);
+  const std::vector<PJRT_Device*>& all = executable.all_devices;
+  return static_cast<size_t>(std::find(all.begin(), all.end(), device) - all.begin());
 }
 
 // Enqueues the part of one device, or runs it, and returns its results.
@@ -268,7 +269,7 @@ absl::Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* args) 
     trace.Add("framework_call", number);
   }
   // A call for one device of several is a part of a run, which the first one counts.
-  if (executable.client->simulation_log != nullptr &&
+  if (executable.client->simulation_log != nullptr && !calls.empty() &&
       (executable.portable || calls[0].device == executable.devices[0])) {
     executable.client->simulation_log->AddRun(executable.logged);
   }

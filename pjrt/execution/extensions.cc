@@ -10,6 +10,7 @@
 #include "ir/core/str_cat.h"
 #include "pjrt/client/buffer.h"
 #include "pjrt/client/profiler.h"
+#include "pjrt/execution/custom_partitioners.h"
 #include "pjrt/execution/executable.h"
 #include "pjrt/execution/simulation.h"
 #include "pjrt/ffi/ffi_handlers.h"
@@ -179,8 +180,13 @@ PJRT_Extension_Base* Extensions() {
       HLOKIT_EXTENSION_ENTRY(PJRT_FFI_UserData_Add_Args, FfiUserDataAdd, context),
       HLOKIT_EXTENSION_ENTRY(PJRT_FFI_Register_Handler_Args, FfiRegisterHandler, handler),
   };
+  static PJRT_Custom_Partitioner_Extension partitioners = {
+      Base<PJRT_Custom_Partitioner_Extension>(PJRT_Extension_Type_Custom_Partitioner, &ffi.base),
+      HLOKIT_EXTENSION_ENTRY(PJRT_Register_Custom_Partitioner_Args, RegisterCustomPartitioner, callbacks),
+      HLOKIT_EXTENSION_ENTRY(PJRT_Register_Batch_Partitionable_Args, RegisterBatchPartitionable, name),
+  };
   static PJRT_Callback_Extension callbacks = {
-      Base<PJRT_Callback_Extension>(PJRT_Extension_Type_Callback, &ffi.base),
+      Base<PJRT_Callback_Extension>(PJRT_Extension_Type_Callback, &partitioners.base),
       HLOKIT_EXTENSION_ENTRY(PJRT_Callback_RegisterCallback_Args, RegisterCallback, client),
       HLOKIT_EXTENSION_ENTRY(PJRT_Callback_InvokeCallback_Args, InvokeCallback, client),
   };

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "interp/interface/evaluator_options.h"
-#include "interp/program/partitioned_program.h"
+#include "interp/program/program_passes.h"
 #include "ir/core/str_cat.h"
 #include "ir/digest/digest.h"
 #include "ir/digest/fingerprint.h"
@@ -20,6 +20,7 @@
 #include "parser/proto/sharding_proto.h"
 #include "parser/proto/xla.pb.h"
 #include "pjrt/client/topology.h"
+#include "pjrt/execution/custom_partitioners.h"
 #include "pjrt/execution/entry_layouts.h"
 #include "pjrt/execution/memory_kinds.h"
 #include "pjrt/values/host_array.h"
@@ -74,7 +75,8 @@ void DropAbsentDevices(Module* module) {
   }
 }
 
-absl::Status Partition(const CompileOptions& options, Module* module) {
+absl::Status Partition(const CompileOptions& options, std::unique_ptr<Module>* whole) {
+  Module* const module = whole->get();
   module->header().replica_count = options.num_replicas;
   module->header().num_partitions = options.num_partitions;
   if (options.num_replicas == 1 && options.num_partitions == 1) DropAbsentDevices(module);
@@ -87,7 +89,12 @@ absl::Status Partition(const CompileOptions& options, Module* module) {
   ModuleHeader& header = module->header();
   header.allow_spmd_sharding_propagation_to_output = list_of(options.propagate_to_outputs);
   header.allow_spmd_sharding_propagation_to_parameters = list_of(options.propagate_to_parameters);
-  return interp::PartitionInPlace(options.num_partitions, /*warnings=*/nullptr, module, /*arrays=*/nullptr);
+  if (absl::Status status = interp::RunPasses("spmd-propagation", /*warnings=*/nullptr, module); !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = RunCustomPartitioners(whole); !status.ok()) return status;
+  return interp::RunPasses(StrCat("spmd-partitioner{partitions=", options.num_partitions, "}"), /*warnings=*/nullptr,
+                           whole->get());
 }
 
 // Appends the leaves of a shape as values.
@@ -187,7 +194,7 @@ absl::StatusOr<Program> ReadProgram(std::string_view code, std::string_view form
   if (absl::Status status = MarkLayouts(module->get()); !status.ok()) return status;
   std::string received;
   if (keep_received) received = ToString(**module, PrintOptions::Lossless());
-  if (absl::Status status = Partition(options, module->get()); !status.ok()) return status;
+  if (absl::Status status = Partition(options, &*module); !status.ok()) return status;
   absl::StatusOr<Program> program = Describe(*std::move(module), std::move(options));
   if (program.ok()) program->received = std::move(received);
   return program;

@@ -11,6 +11,7 @@
 #include "pjrt/c_api/api.h"
 #include "pjrt/c_api/extension_args.h"
 #include "pjrt/c_api/ffi_args.h"
+#include "pjrt/c_api/partitioner_args.h"
 
 namespace hlokit::pjrt {
 

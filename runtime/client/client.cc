@@ -55,13 +55,16 @@ Client::Client(const ClientOptions& options, Metrics* metrics)
     deferred_ = std::make_unique<DeferredExecutions>(/*selective=*/options_.num_devices == 1);
 }
 
-std::shared_ptr<Rendezvous> Client::RendezvousOf(const std::vector<int>& devices, bool own) {
+std::shared_ptr<Rendezvous> Client::RendezvousOf(const DeviceAssignment& assignment, bool own) {
+  const std::vector<int>& devices = assignment.devices;
   const auto create = [&] {
-    return std::make_shared<Rendezvous>(devices.size(), options_.collective_timeout_seconds, options_.evaluator.cancel);
+    const auto here = std::count_if(devices.begin(), devices.end(), [](int d) { return d >= 0; });
+    return std::make_shared<Rendezvous>(static_cast<size_t>(here), options_.collective_timeout_seconds,
+                                        options_.evaluator.cancel, assignment.world);
   };
   if (own) return create();
   std::lock_guard<std::mutex> lock(rendezvous_mutex_);
-  std::shared_ptr<Rendezvous>& found = rendezvous_of_[devices];
+  std::shared_ptr<Rendezvous>& found = rendezvous_of_[{devices, assignment.world.get()}];
   if (found == nullptr) found = create();
   return found;
 }
@@ -88,7 +91,7 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Modu
   auto executable = std::make_shared<Executable>();
   executable->assignment_ = std::move(assignment);
   if (executable->assignment_ && executable->assignment_->devices.size() > 1) {
-    executable->rendezvous_ = RendezvousOf(executable->assignment_->devices, /*own=*/host_io != nullptr);
+    executable->rendezvous_ = RendezvousOf(*executable->assignment_, /*own=*/host_io != nullptr);
   }
   if (options_.keep_lowered) executable->set_lowered(std::make_shared<const Module>(module->Clone()));
   const int64_t begun = ReadThreadCounters().cpu_ns;
@@ -175,6 +178,8 @@ absl::Status Executable::PrepareLocked() {
       digest_ = Fingerprint(program);
       options_.num_replicas = assignment_->num_replicas;
       options_.num_partitions = assignment_->num_partitions;
+      options_.world = assignment_->world.get();
+      if (options_.world != nullptr) number_ = options_.world->ProgramOf(program);
     }
   } else if (devices_ * processes == 1 || !HasCollectives(program)) {
     options_.world = nullptr;
@@ -209,7 +214,14 @@ std::pair<Rendezvous*, size_t> Executable::RendezvousFor(size_t ordinal, Rendezv
   if (rendezvous_ == nullptr) return {all, ordinal};
   const std::vector<int>& devices = assignment_->devices;
   const auto at = std::find(devices.begin(), devices.end(), static_cast<int>(ordinal));
-  return {rendezvous_.get(), static_cast<size_t>(at - devices.begin())};
+  const auto before = std::count_if(devices.begin(), at, [](int d) { return d >= 0; });
+  return {rendezvous_.get(), static_cast<size_t>(before)};
+}
+
+size_t Executable::PositionOf(size_t ordinal) const {
+  if (!assignment_ || assignment_->devices.empty()) return ordinal;
+  const std::vector<int>& devices = assignment_->devices;
+  return static_cast<size_t>(std::find(devices.begin(), devices.end(), static_cast<int>(ordinal)) - devices.begin());
 }
 
 namespace {
@@ -399,7 +411,8 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
         DiagnosticSink sink;
         std::lock_guard<std::mutex> lock(executable->mutex_);
         if (executable->host_io_ != nullptr) {
-          executable->host_io_->BeginRun(executable->collective_ ? std::nullopt : std::optional<size_t>(position));
+          executable->host_io_->BeginRun(
+              executable->collective_ ? std::nullopt : std::optional<size_t>(executable->PositionOf(ordinal)));
         }
         const auto start = std::chrono::steady_clock::now();
         std::optional<std::vector<Literal>> computed;
@@ -416,7 +429,8 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
       if (executable->collective_) {
         const Rendezvous::Program program = {
             executable->digest_, &executable->module(), run,
-            [&](absl::Span<const Module* const> programs) { return executable->Combine(programs); }};
+            [&](absl::Span<const Module* const> programs) { return executable->Combine(programs); },
+            executable->number_};
         arrived = true;
         absl::StatusOr<Rendezvous::Results> values =
             rendezvous->ArriveAndWait(position, program, arguments->values(), &arguments->donation);

@@ -65,8 +65,10 @@ struct DeviceAssignment {
   int64_t num_replicas = 1;
   int64_t num_partitions = 1;
   // Ordinals: of partition p of replica r, devices[r * num_partitions + p]. Empty: of one replica and partition, which
-  // any device runs.
+  // any device runs. Negative: a device of another process.
   std::vector<int> devices;
+  // The processes that have these devices; null if this one has all.
+  std::shared_ptr<interp::World> world;
 };
 
 // Host side of infeed, outfeed, send and recv of one executable.
@@ -116,6 +118,8 @@ class Executable {
   // Returns the rendezvous of the devices of a program with collectives, `all` unless it has an assignment, and the
   // number of the device there. Requires: the device runs the program.
   std::pair<Rendezvous*, size_t> RendezvousFor(size_t ordinal, Rendezvous* all) const;
+  // Returns the number of the device among all that run the program.
+  size_t PositionOf(size_t ordinal) const;
 
   interp::EvaluatorOptions options_;
   interp::CompileOptions compile_;
@@ -134,6 +138,7 @@ class Executable {
   std::optional<DeviceAssignment> assignment_;
   std::shared_ptr<Rendezvous> rendezvous_;
   Digest digest_;        // set if collective_
+  uint64_t number_ = 0;  // see interp::World::ProgramOf; of a program of several processes
   absl::Status status_;  // result of Prepare
   std::mutex mutex_;     // serializes runs
   // Of a run; before the first one, too long.
@@ -245,7 +250,7 @@ class Client {
   // executables of their own, and the devices synchronize in the order in which they are given programs. The last
   // device runs its executable for all; `own`: the program has host I/O, which belongs to one executable, and its
   // rendezvous is not shared.
-  std::shared_ptr<Rendezvous> RendezvousOf(const std::vector<int>& devices, bool own);
+  std::shared_ptr<Rendezvous> RendezvousOf(const DeviceAssignment& assignment, bool own);
   // Runs `work` on the device's thread after the programs that it was given.
   void RunAfterPrograms(Device* device, std::function<void()> work);
   // Generates the arguments that have no values yet. Returns RESOURCE_EXHAUSTED, and generates none, if they exceed the
@@ -256,7 +261,8 @@ class Client {
   Metrics* metrics_;
   Rendezvous rendezvous_;
   std::mutex rendezvous_mutex_;
-  std::map<std::vector<int>, std::shared_ptr<Rendezvous>> rendezvous_of_;  // by the devices of an assignment
+  // By the devices of an assignment, and the processes that have them.
+  std::map<std::pair<std::vector<int>, interp::World*>, std::shared_ptr<Rendezvous>> rendezvous_of_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::unique_ptr<DeferredExecutions> deferred_;  // null: executions are not deferred
 };

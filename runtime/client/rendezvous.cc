@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "interp/processes/world.h"
 #include "ir/core/cancelable_wait.h"
 #include "ir/core/str_cat.h"
 
@@ -148,23 +149,28 @@ absl::Status Rendezvous::RunTogether(Round& round, const Program& program, bool 
   }
 }
 
-void Rendezvous::CompleteRound(const std::shared_ptr<Round>& round, const Program* program) {
-  const std::vector<Arrival>& arrivals = round->arrivals;
-  if (const absl::Status* aborted = FindAborted(*round)) {
-    round->status = *aborted;
-  } else if (const std::string* why = ReasonToEnd(*round)) {
-    round->status = absl::AbortedError(*why);
-  } else if (const std::string missing = Missing(*round); !missing.empty() && CancelFlag(cancel_)()) {
-    round->status = absl::CancelledError(StrCat("canceled while it waited for device ", missing));
-  } else if (!missing.empty()) {
-    round->status = absl::DeadlineExceededError(
+absl::Status Rendezvous::StatusOf(Round& round, const Program* program) {
+  const std::vector<Arrival>& arrivals = round.arrivals;
+  if (const absl::Status* aborted = FindAborted(round)) return *aborted;
+  if (const std::string* why = ReasonToEnd(round)) return absl::AbortedError(*why);
+  if (const std::string missing = Missing(round); !missing.empty()) {
+    if (CancelFlag(cancel_)()) return absl::CancelledError(StrCat("canceled while it waited for device ", missing));
+    return absl::DeadlineExceededError(
         absl::StrFormat("a program with collectives waited %g s for device %s", timeout_seconds_, missing));
-  } else if (std::any_of(arrivals.begin(), arrivals.end(),
-                         [&](const Arrival& a) { return a.program != arrivals[0].program; })) {
-    round->status = RunTogether(*round, *program, /*different=*/true);
-  } else {
-    round->status = RunTogether(*round, *program, /*different=*/false);
   }
+  const bool different =
+      std::any_of(arrivals.begin(), arrivals.end(), [&](const Arrival& a) { return a.program != arrivals[0].program; });
+  return RunTogether(round, *program, different);
+}
+
+// Of several processes, each has a round for its devices; the n-th ones of all are one.
+void Rendezvous::CompleteRound(const std::shared_ptr<Round>& round, const Program* program) {
+  if (world_ != nullptr) {
+    const bool runs = program != nullptr && Missing(*round).empty() && FindAborted(*round) == nullptr;
+    world_->BeginRun(runs ? program->number : 0, runs ? program->module->name() : std::string_view());
+  }
+  round->status = StatusOf(*round, program);
+  if (world_ != nullptr) world_->EndRun(round->status);
   for (Arrival& a : round->arrivals) {
     a.module = nullptr;
     a.arguments = {};

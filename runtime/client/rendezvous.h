@@ -49,6 +49,7 @@ class Rendezvous {
     const Module* module = nullptr;
     Run run;
     Combine combine;
+    uint64_t number = 0;  // see interp::World::ProgramOf
   };
   // Results of a device; the context owns the shapes of those that are not reused arguments.
   struct Results {
@@ -58,8 +59,14 @@ class Rendezvous {
 
   // Creates a rendezvous. A device that waits longer than `timeout_seconds` ends its round with an error, and so does
   // one that waits while `cancel`, if not null, is true.
-  Rendezvous(size_t devices, double timeout_seconds, const std::atomic<bool>* cancel = nullptr)
-      : devices_(devices), states_(devices), timeout_seconds_(timeout_seconds), cancel_(cancel) {}
+  // `world`: the devices of other processes that run the programs too; may be null.
+  Rendezvous(size_t devices, double timeout_seconds, const std::atomic<bool>* cancel = nullptr,
+             std::shared_ptr<interp::World> world = nullptr)
+      : devices_(devices),
+        states_(devices),
+        timeout_seconds_(timeout_seconds),
+        cancel_(cancel),
+        world_(std::move(world)) {}
 
   // Runs the device's next program with collectives and returns its results. Called on the device's thread. If the
   // devices arrive with programs whose collectives are not the same, or one does not arrive in time, all devices of the
@@ -117,6 +124,8 @@ class Rendezvous {
   const std::string* ReasonToEnd(const Round& round) const;
   // `program`: of the device that arrived last; null if the round ends without it.
   void CompleteRound(const std::shared_ptr<Round>& round, const Program* program);
+  // Returns what becomes of the round.
+  absl::Status StatusOf(Round& round, const Program* program);
   static absl::Status RunFor(Round& round, const Program& program);
   absl::Status RunDifferent(Round& round, const Program& program);
   absl::Status RunTogether(Round& round, const Program& program, bool different);
@@ -137,6 +146,7 @@ class Rendezvous {
   std::deque<std::pair<std::vector<Digest>, std::shared_ptr<CombinedProgram>>> combined_;
   const double timeout_seconds_;
   const std::atomic<bool>* const cancel_;
+  const std::shared_ptr<interp::World> world_;
 };
 
 }  // namespace hlokit::runtime

@@ -111,7 +111,7 @@ std::byte* CollectiveOperation::Allocate(int64_t bytes) {
 
 bool CollectiveOperation::Post(Transport::Request request) {
   request_ = request;
-  if (request < 0) context_.Fail(StrCat("MPI: ", world_.transport().error()));
+  if (request < 0) context_.Fail(world_.ErrorText());
   return request >= 0;
 }
 
@@ -125,7 +125,7 @@ bool CollectiveOperation::Advance() {
     constexpr int kSpins = 32;
     int tested = 0;
     for (int i = 0; i < kSpins && tested == 0; ++i) tested = world_.transport().Test(request_);
-    if (tested < 0) context_.Fail(StrCat("MPI: ", world_.transport().error()));
+    if (tested < 0) context_.Fail(world_.ErrorText());
     if (tested <= 0) return context_.failed();
     switch (phase_) {
       case Phase::kEnvelope:

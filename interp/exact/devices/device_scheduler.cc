@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "interp/exact/devices/collective_operation.h"
 #include "interp/processes/world.h"
@@ -35,15 +36,21 @@ DeviceScheduler::DeviceScheduler(RunContext& context, const Module& module, Comp
                                  const ProcessGroups* groups)
     : context_(context), module_(module), world_(world), groups_(groups) {
   const int64_t all = context.num_replicas * context.num_partitions;
-  if (world != nullptr) first_ = world->FirstDevice(all, world->rank());
-  const int64_t end = world != nullptr ? world->FirstDevice(all, world->rank() + 1) : all;
-  const auto count = static_cast<size_t>(end - first_);
+  if (world != nullptr) {
+    own_ = world->OwnDevices(all);
+  } else {
+    own_.resize(static_cast<size_t>(all));
+    std::iota(own_.begin(), own_.end(), 0);
+  }
+  const size_t count = own_.size();
+  by_number_.resize(static_cast<size_t>(all));
   const size_t each = arguments.size() / std::max<size_t>(count, 1);
   for (size_t d = 0; d < count; ++d) {
     devices_.push_back(std::make_unique<Device>(context, entry, arguments.subspan(d * each, each)));
     devices_[d]->rng_counter = context.rng_counter;
     devices_[d]->rng_state = context.rng_state;
     devices_[d]->machine.set_observer(observer);
+    by_number_[static_cast<size_t>(own_[d])] = devices_[d].get();
   }
   if (world == nullptr) return;
   context.send_away = [this, all](int64_t channel, int64_t device, const std::string& message) {
@@ -53,7 +60,7 @@ DeviceScheduler::DeviceScheduler(RunContext& context, const Module& module, Comp
     text += message;
     if (!world_->transport().Send(world_->ProcessOf(device, all), kMessageTag, text.data(),
                                   static_cast<int64_t>(text.size()))) {
-      context_.Fail(StrCat("MPI: ", world_->transport().error()));
+      context_.Fail(world_->ErrorText());
     }
     return true;
   };
@@ -93,7 +100,7 @@ bool DeviceScheduler::RunDevices() {
     Device& device = *devices_[static_cast<size_t>(d)];
     if (device.machine.state() == VirtualMachine::State::kFailed) return false;
     if (device.machine.state() != VirtualMachine::State::kRunning) continue;
-    SetCurrent(first_ + d);
+    SetCurrent(own_[static_cast<size_t>(d)]);
     context_.rng_counter = device.rng_counter;
     context_.rng_state = device.rng_state;
     if (device.machine.Run() == VirtualMachine::State::kFailed) return false;
@@ -108,7 +115,7 @@ bool DeviceScheduler::Run() {
     if (!RunDevices()) return false;
     bool waiting = false;
     bool progressed = false;
-    for (int64_t d = first_; d < first_ + size(); ++d) {
+    for (const int64_t d : own_) {
       if (MachineOf(d).state() != VirtualMachine::State::kWaiting) continue;
       waiting = true;
       progressed = TryRunCollective(d) || progressed;
@@ -156,7 +163,7 @@ bool DeviceScheduler::AllocateResults(const std::vector<int64_t>& group, const T
 }
 
 bool DeviceScheduler::TryRunCollective(int64_t device) {
-  if (devices_[static_cast<size_t>(device - first_)]->in_operation) return false;
+  if (FindLocal(device)->in_operation) return false;
   const VirtualMachine& first = MachineOf(device);
   const Thunk& thunk = first.waiting_for();
   const CollectiveParams& params = WaitingParams(device);
@@ -234,7 +241,7 @@ void DeviceScheduler::BeginOperation(const std::vector<int64_t>& group, const Th
   for (size_t m : local) {
     VirtualMachine& machine = MachineOf(group[m]);
     if (!params.starts) {
-      devices_[static_cast<size_t>(group[m] - first_)]->in_operation = true;
+      FindLocal(group[m])->in_operation = true;
       continue;
     }
     // The device goes on; its operands and results stay as they are until the end.
@@ -284,7 +291,7 @@ void DeviceScheduler::FinishOperation(ActiveOperation& active) {
     if (starts) {
       context_.pending_starts.erase({device, active.thunk->instruction.value});
     } else {
-      devices_[static_cast<size_t>(device - first_)]->in_operation = false;
+      FindLocal(device)->in_operation = false;
       MachineOf(device).Resume(active.results[m]);
     }
   }
@@ -342,7 +349,7 @@ bool DeviceScheduler::WaitForOthers() {
   PauseBetweenPolls(polls_);
   if (polls_ % kPollsPerCheck != 0) return true;
   if (!context_.CheckTime()) {
-    for (int64_t d = first_; d < first_ + size(); ++d) {
+    for (const int64_t d : own_) {
       if (MachineOf(d).state() != VirtualMachine::State::kWaiting) continue;
       SetCurrent(d);
       context_.error_instruction = MachineOf(d).waiting_for().instruction;
@@ -355,6 +362,10 @@ bool DeviceScheduler::WaitForOthers() {
   if (now - idle_since_ < kIdleSeconds) return true;
   idle_since_ = now;
   reported_idle_ = true;
+  if (const absl::Status others = world_->CheckOthers(); !others.ok()) {
+    context_.Fail(std::string(others.message()));
+    return false;
+  }
   world_->ReportIdle(States());
   std::vector<DeviceState> states;
   return !world_->AllWait(&states) || CheckAllWait(states);
@@ -379,7 +390,7 @@ bool DeviceScheduler::CheckAllWait(absl::Span<const DeviceState> states) {
 
 std::vector<DeviceState> DeviceScheduler::States() const {
   std::vector<DeviceState> states;
-  for (int64_t d = first_; d < first_ + size(); ++d) {
+  for (const int64_t d : own_) {
     const bool waits = MachineOf(d).state() == VirtualMachine::State::kWaiting;
     states.push_back({d, waits ? static_cast<int64_t>(MachineOf(d).waiting_for().instruction.value) : -1});
   }
@@ -387,7 +398,7 @@ std::vector<DeviceState> DeviceScheduler::States() const {
 }
 
 void DeviceScheduler::ReportDeadlock(absl::Span<const DeviceState> states) {
-  for (int64_t d = first_; d < first_ + size(); ++d) {
+  for (const int64_t d : own_) {
     const VirtualMachine& machine = MachineOf(d);
     if (machine.state() != VirtualMachine::State::kWaiting) continue;
     const CollectiveParams& params = WaitingParams(d);

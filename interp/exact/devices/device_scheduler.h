@@ -62,11 +62,14 @@ class DeviceScheduler {
   struct ActiveOperation;
   using Results = std::vector<std::vector<SlotValue>>;
 
-  bool IsLocal(int64_t device) const { return device >= first_ && device - first_ < size(); }
-  VirtualMachine& MachineOf(int64_t device) { return devices_[static_cast<size_t>(device - first_)]->machine; }
-  const VirtualMachine& MachineOf(int64_t device) const {
-    return devices_[static_cast<size_t>(device - first_)]->machine;
+  bool IsLocal(int64_t device) const { return FindLocal(device) != nullptr; }
+  // Returns a device of this process; null if it is another's.
+  Device* FindLocal(int64_t device) const {
+    return device >= 0 && device < static_cast<int64_t>(by_number_.size()) ? by_number_[static_cast<size_t>(device)]
+                                                                           : nullptr;
   }
+  VirtualMachine& MachineOf(int64_t device) { return FindLocal(device)->machine; }
+  const VirtualMachine& MachineOf(int64_t device) const { return FindLocal(device)->machine; }
   void SetCurrent(int64_t device) {
     context_.device = {device / context_.num_partitions, device % context_.num_partitions};
   }
@@ -104,8 +107,9 @@ class DeviceScheduler {
   const Module& module_;
   World* const world_;
   const ProcessGroups* const groups_;
-  int64_t first_ = 0;  // device of this process
+  std::vector<int64_t> own_;  // numbers of the devices of this process
   std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<Device*> by_number_;  // null: of another process
   std::vector<std::unique_ptr<ActiveOperation>> operations_;
   std::vector<std::unique_ptr<ActiveOperation>> ended_operations_;
   uint64_t round_ = 0;  // of AdvanceOperations

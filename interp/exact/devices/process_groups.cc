@@ -4,19 +4,17 @@
 #include <algorithm>
 
 #include "interp/processes/world.h"
-#include "ir/digest/fingerprint.h"
 
 namespace hlokit::interp {
 
 absl::Status ProcessGroups::Create(const PreparedProgram& program, int64_t devices, World* world) {
-  const uint64_t fingerprint = Fingerprint(*program.module).low;
+  const uint64_t fingerprint = world->ProgramOf(*program.module);
   program_ = fingerprint << 32;
   // Others would wait for communicators that this process does not make.
   if (const absl::Status same = world->CheckProgram(fingerprint ^ static_cast<uint64_t>(devices)); !same.ok()) {
     return same;
   }
-  const int64_t begin = world->FirstDevice(devices, world->rank());
-  const int64_t end = world->FirstDevice(devices, world->rank() + 1);
+  const int self = world->rank();
   for (const std::unique_ptr<CompiledComputation>& computation : program.computations) {
     for (const Thunk& thunk : computation->thunks) {
       if (thunk.kind != ThunkKind::kCollective) continue;
@@ -26,7 +24,8 @@ absl::Status ProcessGroups::Create(const PreparedProgram& program, int64_t devic
       collective.tag = program_ | instructions_.size();
       for (const std::vector<int64_t>& group : params->groups) {
         collective.groups.push_back(nullptr);
-        if (std::none_of(group.begin(), group.end(), [&](int64_t d) { return d >= begin && d < end; })) continue;
+        const auto is_own = [&](int64_t d) { return world->ProcessOf(d, devices) == self; };
+        if (std::none_of(group.begin(), group.end(), is_own)) continue;
         const absl::StatusOr<ProcessGroup*> processes = world->GroupOf(group, devices);
         if (!processes.ok()) return processes.status();
         collective.groups.back() = *processes;

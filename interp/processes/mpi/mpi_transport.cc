@@ -114,7 +114,7 @@ class MpiTransport : public Transport {
   bool is_one_host() const override { return on_host_ == size_; }
   const char* error() const override { return error_.c_str(); }
 
-  int CreateCommunicator(const int* ranks, int count) override {
+  int CreateCommunicator(const int* ranks, int count, uint64_t) override {
     MPI_Group all = MPI_GROUP_NULL, members = MPI_GROUP_NULL;
     Communicator made;
     const bool ok = Check(MPI_Comm_group(MPI_COMM_WORLD, &all)) && Check(MPI_Group_incl(all, count, ranks, &members)) &&

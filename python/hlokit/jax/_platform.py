@@ -218,6 +218,40 @@ def _also_for_cpu(xla_client: Any, register: Callable[..., None], register_type:
     xla_client.register_custom_type = register_type_of
 
 
+def _set_up_custom_partitioning(api: Any, in_callback: bool) -> None:
+    """Registers JAX's partitioner once more, after JAX itself does, with programs as text instead of MLIR's bytecode."""
+    from jax._src import xla_bridge
+    from jax._src.interpreters import mlir
+    from jax._src.lib import xla_client
+    from jax._src.lib.mlir import ir
+
+    try:
+        from jax._src import custom_partitioning
+    except ImportError:  # before JAX 0.12
+        from jax.experimental import custom_partitioning  # type: ignore[no-redef]
+
+    def partition(*args: Any) -> tuple[bytes, Any, Any]:
+        program, of_arguments, of_result = custom_partitioning._custom_partitioning_partition(*args)
+        with mlir.make_ir_context():
+            return str(ir.Module.parse(program)).encode(), of_arguments, of_result
+
+    def register(c_api: Any) -> None:
+        if _ffi.pointer_of(c_api) != _ffi.pointer_of(api):
+            return
+        xla_client.register_custom_call_partitioner(
+            name=custom_partitioning._CUSTOM_PARTITIONING_CALL_NAME,
+            prop_user_sharding=custom_partitioning._custom_partitioning_propagate_user_sharding,
+            partition=partition,
+            infer_sharding_from_operands=custom_partitioning._custom_partitioning_infer_sharding_from_operands,
+            can_side_effecting_have_replicated_sharding=True,
+            c_api=c_api)
+
+    if in_callback:  # JAX's own comes first, and holds a lock
+        register(api)
+    else:
+        xla_bridge.register_plugin_callbacks(lambda c_api: register(c_api))
+
+
 def _set_up_dlpack() -> None:
     """Arrays of the platform are exported as those of the CPU, by a copy that JAX makes."""
     from jax._src import array
@@ -257,11 +291,14 @@ def set_up_library(api: Any, path: str) -> None:
     get_api = ctypes.CDLL(path).GetPjrtApi
     get_api.restype = ctypes.c_void_p
     if get_api() == _ffi.pointer_of(api):
-        set_up(api)
+        set_up(api, in_callback=True)
 
 
-def set_up(api: Any) -> None:
-    """Does all of it for the plugin with this PJRT_Api. What a version of JAX does not have is a warning."""
+def set_up(api: Any, in_callback: bool = False) -> None:
+    """Does all of it for the plugin with this PJRT_Api. What a version of JAX does not have is a warning.
+
+    `in_callback`: JAX calls this for each of its plugins.
+    """
     plugin = _ffi.Plugin(api)
     steps: dict[str, Callable[[], None]] = {
         "the host's arrays": _set_up_host,
@@ -272,6 +309,7 @@ def set_up(api: Any) -> None:
         "Pallas": _set_up_pallas,
         "host callbacks": lambda: _callbacks.set_up(plugin, PLATFORM),
         "buffer callbacks": lambda: _callbacks.set_up_buffers(plugin, PLATFORM),
+        "custom partitioning": lambda: _set_up_custom_partitioning(api, in_callback),
         "DLPack": _set_up_dlpack,
     }
     for name, step in steps.items():

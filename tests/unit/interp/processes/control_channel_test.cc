@@ -37,7 +37,7 @@ class PipeTransport : public Transport {
     }
     return true;
   }
-  int CreateCommunicator(const int*, int) override { return -1; }
+  int CreateCommunicator(const int*, int, uint64_t) override { return -1; }
   Request Allgather(int, const void*, int64_t, void*) override { return kFailed; }
   Request Allgatherv(int, const void*, void*, const Range*, int64_t) override { return kFailed; }
   Request Exchange(int, const void*, const Range*, void*, const Range*, int64_t, bool) override { return kFailed; }

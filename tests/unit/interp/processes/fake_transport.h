@@ -57,7 +57,7 @@ class FakeTransport : public Transport {
   bool is_one_host() const override { return true; }
   const char* error() const override { return "fake"; }
 
-  int CreateCommunicator(const int* ranks, int count) override {
+  int CreateCommunicator(const int* ranks, int count, uint64_t) override {
     const std::lock_guard<std::mutex> lock(network_.mutex);
     const std::vector<int> members(ranks, ranks + count);
     const auto id = static_cast<int>(network_.communicators.size()) + 1;
