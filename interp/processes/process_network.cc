@@ -208,20 +208,62 @@ void ProcessNetwork::Receive(Peer* peer) {
       }
     }
     ok = ok && ReceiveFully(peer->socket, message.data(), message.size());
+    if (!ok) return End(peer);
+    Deliver(peer, header.label, std::move(message));
+  }
+}
+
+void ProcessNetwork::Deliver(Peer* peer, const Label& label, std::string message) {
+  TakeFn take;
+  {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (!ok) {
-      peer->ended = true;
+    const auto ended = ended_runs_.find(label.world);
+    if (ended != ended_runs_.end() && label.run <= ended->second) return;
+    const auto taker = peer->takers.find(label);
+    if (taker == peer->takers.end()) {
+      peer->messages[label] = std::move(message);
       return;
     }
-    const auto ended = ended_runs_.find(header.label.world);
-    if (ended != ended_runs_.end() && header.label.run <= ended->second) continue;
-    peer->messages[header.label] = std::move(message);
+    take = std::move(taker->second);
+    peer->takers.erase(taker);
   }
+  take(std::move(message));
+}
+
+void ProcessNetwork::End(Peer* peer) {
+  std::map<Label, TakeFn> takers;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    peer->ended = true;
+    takers.swap(peer->takers);
+  }
+  for (const auto& [label, take] : takers) take(absl::UnavailableError("the process that sends it has ended"));
+}
+
+void ProcessNetwork::TakeWhenHere(int process, const Label& label, TakeFn take) {
+  Peer& peer = *peers_[static_cast<size_t>(process)];
+  absl::StatusOr<std::string> here = absl::UnavailableError("the process that sends it has ended");
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto at = peer.messages.find(label);
+    if (at != peer.messages.end()) {
+      here = std::move(at->second);
+      peer.messages.erase(at);
+    } else if (!peer.ended) {
+      peer.takers[label] = std::move(take);
+      return;
+    }
+  }
+  take(std::move(here));
 }
 
 absl::Status ProcessNetwork::Send(int process, const Label& label, const void* data, size_t bytes,
                                   double timeout_seconds) {
   Peer& peer = *peers_[static_cast<size_t>(process)];
+  if (process == self_) {
+    Deliver(&peer, label, std::string(static_cast<const char*>(data), bytes));
+    return absl::OkStatus();
+  }
   const Header header = {label, bytes};
   const Clock::time_point end = After(timeout_seconds);
   const std::lock_guard<std::mutex> lock(peer.sending);

@@ -10,6 +10,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -59,6 +60,10 @@ class ProcessNetwork {
   std::optional<std::string> Read(int process, const Label& label);
   // Returns its size; negative if it has not come.
   int64_t SizeOf(int process, const Label& label);
+  // Calls `take` once with the message, now or when it comes, or with an error if the process ends before; on this
+  // thread or on one that receives, which must not wait for messages.
+  using TakeFn = std::function<void(absl::StatusOr<std::string>)>;
+  void TakeWhenHere(int process, const Label& label, TakeFn take);
   // Forgets all messages of the run and of those before, and those that come later.
   void EndRun(uint64_t world, uint64_t run);
   // Returns true if the process has closed its connection.
@@ -69,6 +74,7 @@ class ProcessNetwork {
     int socket = -1;
     std::mutex sending;
     std::map<Label, std::string> messages;
+    std::map<Label, TakeFn> takers;
     bool ended = false;
     std::thread thread;
   };
@@ -78,6 +84,10 @@ class ProcessNetwork {
   // Takes connections until all later processes have come, or the time is over.
   void Accept(double timeout_seconds);
   void Receive(Peer* peer);
+  // Gives a message to who waits for it, or keeps it.
+  void Deliver(Peer* peer, const Label& label, std::string message);
+  // Notes that the process sends no more.
+  void End(Peer* peer);
 
   int listening_ = -1;
   std::string token_, address_;

@@ -44,6 +44,7 @@ enum PJRT_Extension_Type : int {
   PJRT_Extension_Type_Layouts = 4,
   PJRT_Extension_Type_FFI = 5,
   PJRT_Extension_Type_MemoryDescriptions = 6,
+  PJRT_Extension_Type_CrossHostTransfers = 12,
   PJRT_Extension_Type_Callback = 14,
   PJRT_Extension_Type_Shardings = 19,
 };

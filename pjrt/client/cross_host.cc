@@ -86,14 +86,14 @@ absl::Status CrossHostReceiveBuffers(PJRT_Transfers_PJRT_Client_CrossHostReceive
         processes[i], label,
         [=, context = context, shape = shape, process = processes[i]](absl::StatusOr<std::string> bytes) {
           Literal received = Literal::Zeros(shape);
-          absl::Status status = bytes.ok() ? absl::OkStatus()
-                                           : absl::Status(bytes.status().code(),
-                                                          StrCat("an array of process ", process, ": ",
-                                                                 std::string(bytes.status().message())));
+          absl::Status status =
+              bytes.ok() ? absl::OkStatus()
+                         : absl::Status(bytes.status().code(), StrCat("an array of process ", process, ": ",
+                                                                      std::string(bytes.status().message())));
           if (bytes.ok() && bytes->size() != received.size_bytes()) {
-            status = absl::InvalidArgumentError(
-                StrCat("process ", process, " sent ", static_cast<int64_t>(bytes->size()), " bytes for an array of ",
-                       static_cast<int64_t>(received.size_bytes())));
+            status = absl::InvalidArgumentError(StrCat("process ", process, " sent ",
+                                                       static_cast<int64_t>(bytes->size()), " bytes for an array of ",
+                                                       static_cast<int64_t>(received.size_bytes())));
           }
           if (status.ok()) {
             if (!bytes->empty()) std::memcpy(received.data(), bytes->data(), bytes->size());

@@ -9,6 +9,7 @@
 
 #include "ir/core/str_cat.h"
 #include "pjrt/client/buffer.h"
+#include "pjrt/client/cross_host.h"
 #include "pjrt/client/profiler.h"
 #include "pjrt/execution/custom_partitioners.h"
 #include "pjrt/execution/executable.h"
@@ -185,8 +186,16 @@ PJRT_Extension_Base* Extensions() {
       HLOKIT_EXTENSION_ENTRY(PJRT_Register_Custom_Partitioner_Args, RegisterCustomPartitioner, callbacks),
       HLOKIT_EXTENSION_ENTRY(PJRT_Register_Batch_Partitionable_Args, RegisterBatchPartitionable, name),
   };
+  static PJRT_CrossHostTransfers_Extension transfers = {
+      Base<PJRT_CrossHostTransfers_Extension>(PJRT_Extension_Type_CrossHostTransfers, &partitioners.base),
+      HLOKIT_EXTENSION_ENTRY(PJRT_Transfers_PJRT_Client_MakeCrossHostReceiveBuffers_Args, MakeCrossHostReceiveBuffers,
+                             client),
+      CopyToRemoteDevice,
+      HLOKIT_EXTENSION_ENTRY(PJRT_Transfers_PJRT_Client_CrossHostReceiveBuffers_Args, CrossHostReceiveBuffers, client),
+      HLOKIT_EXTENSION_ENTRY(PJRT_Transfers_PJRT_Client_CrossHostSendBuffers_Args, CrossHostSendBuffers, client),
+  };
   static PJRT_Callback_Extension callbacks = {
-      Base<PJRT_Callback_Extension>(PJRT_Extension_Type_Callback, &partitioners.base),
+      Base<PJRT_Callback_Extension>(PJRT_Extension_Type_Callback, &transfers.base),
       HLOKIT_EXTENSION_ENTRY(PJRT_Callback_RegisterCallback_Args, RegisterCallback, client),
       HLOKIT_EXTENSION_ENTRY(PJRT_Callback_InvokeCallback_Args, InvokeCallback, client),
   };

@@ -10,6 +10,7 @@
 
 #include "pjrt/c_api/api.h"
 #include "pjrt/c_api/extension_args.h"
+#include "pjrt/c_api/cross_host_args.h"
 #include "pjrt/c_api/ffi_args.h"
 #include "pjrt/c_api/partitioner_args.h"
 
