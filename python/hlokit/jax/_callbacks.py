@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host callbacks (pure_callback, io_callback, debug.callback, debug.print, checkify.check) on the platform "hlokit".
+"""Host callbacks (pure_callback, io_callback, debug.callback, debug.print, checkify.check, buffer_callback) on the
+platform "hlokit".
 
 JAX lowers them as for its own CPU, to typed custom calls with the index of a Python function. The functions are in a
 table of this process; a program keeps its own alive.
@@ -18,6 +19,7 @@ import numpy as np
 from . import _ffi
 
 _TARGETS = ("xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback")
+_BUFFER_TARGET = "xla_buffer_python_cpu_callback"
 
 
 class _Callback:
@@ -51,6 +53,29 @@ def _call(index: int, arguments: list[np.ndarray | None], results: list[np.ndarr
             result[...] = np.asarray(value)
 
 
+class _Context:
+    """What a buffer callback learns of its call, as jax.experimental.buffer_callback.ExecutionContext."""
+
+    @property
+    def stage(self) -> Any:
+        from jax._src import buffer_callback
+
+        return buffer_callback.ExecutionStage.EXECUTE
+
+    @property
+    def stream(self) -> Any:
+        import jax
+
+        raise jax.errors.JaxRuntimeError("UNIMPLEMENTED: XLA FFI GPU context is not available")
+
+
+def _call_with_buffers(index: int, arguments: list[_ffi.Buffer], results: list[_ffi.Buffer]) -> None:
+    callback = _callbacks.get(index)
+    if callback is None:
+        raise RuntimeError(f"this process has no host callback {index}")
+    callback.function(_Context(), *arguments, *results)
+
+
 class _Callbacks:
     """What a lowering takes for the list of the module's host callbacks; its size gives the index of the last one.
 
@@ -79,16 +104,22 @@ def set_up(plugin: _ffi.Plugin, platform: str) -> None:
     handler = _ffi.python_handler(_call)
     for target in _TARGETS:
         plugin.register(target, handler, platform)
-    lower = jax_callback.emit_python_callback
+    plugin.register(_BUFFER_TARGET, _ffi.buffer_handler(_call_with_buffers), platform)
+    emit = lowered_as_for_the_cpu(jax_callback.emit_python_callback, platform)
+    jax_callback.emit_python_callback = emit
+    jax.interpreters.mlir.emit_python_callback = emit
+
+
+def lowered_as_for_the_cpu(lower: Callable[..., Any], platform: str) -> Callable[..., Any]:
+    """Returns a function that lowers a callback of the platform as JAX's own function does one of the CPU."""
 
     @functools.wraps(lower)
     def emit(ctx: Any, *args: Any, **options: Any) -> Any:
         module_context = ctx.module_context
         if tuple(module_context.platforms) == (platform,):
             as_cpu = module_context.replace(platforms=("cpu",), backend=None,
-                                             host_callbacks=_Callbacks(module_context))
+                                            host_callbacks=_Callbacks(module_context))
             ctx = ctx.replace(module_context=as_cpu)
         return lower(ctx, *args, **options)
 
-    jax_callback.emit_python_callback = emit
-    jax.interpreters.mlir.emit_python_callback = emit
+    return emit

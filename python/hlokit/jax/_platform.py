@@ -65,6 +65,7 @@ def _branches(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 # Primitives whose rule for all platforms is told what this one is.
 _ADAPTED: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+    "buffer_callback": lambda rule: _callbacks.lowered_as_for_the_cpu(rule, PLATFORM),
     "call_exported": _called_export,
     "cond": _branches,
     "platform_index": _branch_index,
