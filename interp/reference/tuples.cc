@@ -9,6 +9,7 @@
 #include "interp/custom_calls/custom_calls.h"
 #include "interp/custom_calls/layout_constraints.h"
 #include "interp/custom_calls/matrix_calls.h"
+#include "interp/custom_calls/operand_aliases.h"
 #include "interp/custom_calls/tpu_calls.h"
 #include "interp/reference/ops.h"
 
@@ -38,6 +39,9 @@ SlotValue CallFunction(Op& op, const interp::CustomCallFunction* registered, int
   std::vector<interp::CustomCallResult> results;
   const std::vector<Shape> result_shapes = LeafShapes(op.shape);
   for (size_t i = 0; i < arrays.size(); ++i) results.push_back({result_shapes[i], arrays[i]->mutable_data()});
+  if (registered != nullptr) {
+    interp::MakeAliases(interp::OperandAliasesOf(op.instruction), absl::MakeSpan(operands), results);
+  }
   const std::string_view config = op.instruction.string_attr(Attr::kBackendConfig);
   std::shared_ptr<Array> memory;
   const auto allocate = [&](int64_t count) {

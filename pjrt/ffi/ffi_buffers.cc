@@ -53,15 +53,18 @@ absl::Status FfiBuffers::Add(const interp::CustomCallOperand& operand) {
       copy = std::move(packed);
     }
     data = copy.data();
+    copy_of_[operand.data] = &copy;
   }
   return AddBuffer(shape, data);
 }
 
-absl::Status FfiBuffers::Add(const interp::CustomCallResult& result) {
+absl::Status FfiBuffers::Add(const interp::CustomCallResult& result, const FfiBuffers& operands) {
   const Shape shape = result.shape;
   std::byte* data = result.data;
   if (IsPacked(shape) || HasOtherOrder(shape)) {
-    std::vector<std::byte>& copy = copies_.emplace_back(BytesOfElements(shape));
+    const auto shared = operands.copy_of_.find(result.data);
+    const bool is_operand = shared != operands.copy_of_.end() && shared->second->size() == BytesOfElements(shape);
+    std::vector<std::byte>& copy = is_operand ? *shared->second : copies_.emplace_back(BytesOfElements(shape));
     results_.push_back({shape, &copy, result.data});
     data = copy.data();
   }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,7 +20,8 @@ class FfiBuffers {
  public:
   // The values must outlive this. Return UNIMPLEMENTED for types that handlers do not have.
   absl::Status Add(const interp::CustomCallOperand& operand);
-  absl::Status Add(const interp::CustomCallResult& result);
+  // `operands`: a result that one of them is, is in its memory.
+  absl::Status Add(const interp::CustomCallResult& result, const FfiBuffers& operands);
   // Stores the results that a handler has written in another form than ours.
   void Store();
 
@@ -30,13 +32,14 @@ class FfiBuffers {
   // A result that its handler writes elsewhere.
   struct Result {
     Shape shape;
-    const std::vector<std::byte>* from;
+    std::vector<std::byte>* from;
     std::byte* to;
   };
   absl::Status AddBuffer(Shape shape, std::byte* data);
 
   std::deque<std::vector<int64_t>> dims_;
   std::deque<std::vector<std::byte>> copies_;
+  std::map<const std::byte*, std::vector<std::byte>*> copy_of_;  // operands in another form
   std::vector<Result> results_;
   std::deque<XLA_FFI_Buffer> buffers_;
   std::vector<void*> pointers_;

@@ -92,7 +92,7 @@ absl::Status CallHandler(const XLA_FFI_Handler_Bundle& bundle, absl::Span<const 
     if (absl::Status status = arguments.Add(operand); !status.ok()) return status;
   }
   for (const interp::CustomCallResult& result : results) {
-    if (absl::Status status = outputs.Add(result); !status.ok()) return status;
+    if (absl::Status status = outputs.Add(result, arguments); !status.ok()) return status;
   }
   std::vector<XLA_FFI_ArgType> argument_types(operands.size(), XLA_FFI_ArgType_BUFFER);
   std::vector<XLA_FFI_RetType> result_types(results.size(), XLA_FFI_RetType_BUFFER);

@@ -220,8 +220,9 @@ TEST_F(BufferTest, AViewIsTheArrayOrACopyInTheOrderAndAlignmentOfPrograms) {
   EXPECT_EQ(released, 1);
   PJRT_Buffer* const by_columns = view(values, {0, 1});
   EXPECT_EQ(released, 2);
+  // Read in the layout of the buffer.
   EXPECT_TRUE(ReadBuffer(by_columns, &read).ok());
-  EXPECT_EQ(read, (std::vector<float>{0, 2, 4, 1, 3, 5}));
+  EXPECT_EQ(read, (std::vector<float>{0, 1, 2, 3, 4, 5}));
   Destroy(by_columns);
   PJRT_Buffer* const unaligned = view(values + 1, {1, 0});
   EXPECT_EQ(released, 3);

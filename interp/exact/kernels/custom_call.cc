@@ -10,6 +10,7 @@
 #include "interp/custom_calls/custom_calls.h"
 #include "interp/custom_calls/layout_constraints.h"
 #include "interp/custom_calls/matrix_calls.h"
+#include "interp/custom_calls/operand_aliases.h"
 #include "interp/custom_calls/tpu_calls.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/exact/builder/emit.h"
@@ -29,6 +30,7 @@ struct FunctionParams : ThunkParams {
   CustomCallFunction built_in;  // `registered` if nobody has registered another
   std::vector<Shape> operands;
   std::vector<Shape> results;
+  OperandAliases aliases;
   std::string config;
 };
 
@@ -37,6 +39,7 @@ void RunFunction(const FunctionParams& p, const std::byte* const* in, std::byte*
   for (size_t i = 0; i < p.operands.size(); ++i) operands.push_back({p.operands[i], in[i]});
   std::vector<CustomCallResult> results;
   for (size_t i = 0; i < p.results.size(); ++i) results.push_back({p.results[i], out[i]});
+  MakeAliases(p.aliases, absl::MakeSpan(operands), results);
   std::optional<Scratch> scratch;
   const auto allocate = [&](int64_t count) {
     scratch.emplace(context, SaturatingMultiply(count, int64_t{sizeof(double)}));
@@ -73,6 +76,7 @@ void PrepareCustomCall(CompiledComputationBuilder& b) {
       }
     }
     SetLayoutConstraints(instruction, &params->operands);
+    if (params->registered != nullptr) params->aliases = OperandAliasesOf(instruction);
     AppendLeaves(b.shape(), &params->results);
     b.Emit(kKernel<RunFunction>, std::move(params), views);
     return;

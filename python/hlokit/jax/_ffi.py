@@ -295,6 +295,51 @@ def python_handler(function: Callable[[int, list[np.ndarray | None], list[np.nda
     `index` is the attribute of that name; arguments and results are views that end with the call, and None for tokens.
     """
 
+    def call(index: int, buffers: list[list[_Buffer]]) -> None:
+        arguments, results = [[None if b.dtype == _TOKEN else _array(b) for b in side] for side in buffers]
+        function(index, arguments, results)
+        for result, buffer in zip(results, buffers[1]):
+            if buffer.dtype in _BITS and result is not None:
+                _pack(result, buffer)
+
+    return _handler(call)
+
+
+class Buffer:
+    """The memory of an argument or result of a call, which ends with it: what jax.experimental.buffer_callback gives."""
+
+    def __init__(self, buffer: _Buffer, writeable: bool):
+        if buffer.dtype in _BITS:
+            raise TypeError("a buffer of a type of less than a byte")
+        self._view = _array(buffer)
+        self.dtype, self.shape, self.ndim = self._view.dtype, self._view.shape, self._view.ndim
+        self.writeable = writeable
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        view = self._view[...]
+        view.flags.writeable = self.writeable
+        if dtype is not None and np.dtype(dtype) != view.dtype:
+            return view.astype(dtype)
+        return view.copy() if copy else view
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._view.__dlpack__()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)  # a CPU
+
+
+def buffer_handler(function: Callable[[int, list[Buffer], list[Buffer]], None]) -> int:
+    """Returns the address of a handler that calls function(index, arguments, results), as python_handler, with buffers."""
+
+    def call(index: int, buffers: list[list[_Buffer]]) -> None:
+        arguments, results = buffers
+        function(index, [Buffer(b, writeable=False) for b in arguments], [Buffer(b, writeable=True) for b in results])
+
+    return _handler(call)
+
+
+def _handler(call: Callable[[int, list[list[_Buffer]]], None]) -> int:
     def handle(frame_pointer: Any) -> int | None:
         _keep_thread_state()
         frame = frame_pointer.contents
@@ -305,11 +350,7 @@ def python_handler(function: Callable[[int, list[np.ndarray | None], list[np.nda
             return None
         try:
             buffers = [[b.buffers[i].contents for i in range(b.size)] for b in (frame.args, frame.rets)]
-            arguments, results = [[None if b.dtype == _TOKEN else _array(b) for b in side] for side in buffers]
-            function(_integer(frame.attrs, "index"), arguments, results)
-            for result, buffer in zip(results, buffers[1]):
-                if buffer.dtype in _BITS and result is not None:
-                    _pack(result, buffer)
+            call(_integer(frame.attrs, "index"), buffers)
             return None
         except BaseException as error:  # noqa: BLE001: nothing may pass through the plugin
             return _new_error(frame, error)

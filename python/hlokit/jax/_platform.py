@@ -65,6 +65,7 @@ def _branches(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 # Primitives whose rule for all platforms is told what this one is.
 _ADAPTED: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+    "buffer_callback": lambda rule: _callbacks.lowered_as_for_the_cpu(rule, PLATFORM),
     "call_exported": _called_export,
     "cond": _branches,
     "platform_index": _branch_index,
@@ -308,7 +309,6 @@ def set_up(api: Any, in_callback: bool = False) -> None:
         "custom calls": lambda: _set_up_custom_calls(plugin),
         "Pallas": _set_up_pallas,
         "host callbacks": lambda: _callbacks.set_up(plugin, PLATFORM),
-        "buffer callbacks": lambda: _callbacks.set_up_buffers(plugin, PLATFORM),
         "custom partitioning": lambda: _set_up_custom_partitioning(api, in_callback),
         "DLPack": _set_up_dlpack,
     }

@@ -159,6 +159,23 @@ def narrow_types_in_callbacks():
 
 
 @program
+def callbacks_with_buffers():
+    from jax.experimental import buffer_callback
+
+    def add(context, out, x, y):
+        np.asarray(out)[...] = np.asarray(x) + np.from_dlpack(y)
+
+    def add_in_place(context, out, x):
+        np.asarray(out)[0] += 10  # what the operand has elsewhere is in the result
+
+    shape = jax.ShapeDtypeStruct((3,), "f4")
+    f = buffer_callback.buffer_callback(add, shape, vmap_method="sequential")
+    g = buffer_callback.buffer_callback(add_in_place, shape, input_output_aliases={0: 0})
+    x = jnp.arange(3.0)
+    return f(x, x), jax.jit(f)(x, x + 1), jax.vmap(f)(jnp.ones((2, 3)), jnp.ones((2, 3))), g(x), jax.jit(lambda v: g(v * 2) + v)(x)
+
+
+@program
 def errors_of_donated_arrays():
     x = jnp.arange(4.0)
     jax.jit(lambda v: v + 1, donate_argnums=0)(x)

@@ -123,3 +123,20 @@ def reshard_between_meshes():
     a = jax.device_put(DATA, NamedSharding(mesh(8), P("x")))
     b = jax.device_put(a, NamedSharding(mesh(2, 4), P("y", "x")))
     return b, b + jax.device_put(a, b.sharding), jax.device_put(b, jax.devices()[3]).sum()
+
+
+@program
+def callbacks_run_on_one_device():
+    from jax.experimental import io_callback
+
+    seen = []
+
+    @jax.jit
+    def f(x):
+        io_callback(lambda v: seen.append(float(np.sum(v))), None, x, ordered=True)
+        y = io_callback(lambda v: (seen.append(1.0), v * 2)[1], jax.ShapeDtypeStruct(x.shape, x.dtype), x, ordered=True)
+        return x + y, y.sum()
+
+    result = f(jax.device_put(DATA, NamedSharding(mesh(8), P("x"))))
+    jax.effects_barrier()
+    return result, seen
