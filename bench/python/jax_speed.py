@@ -92,19 +92,20 @@ def cases() -> dict[str, tuple[int, Callable[[], Any]]]:
 
 
 def serve() -> None:
-    """Answers lines with the name of a case with the times of a call, as JSON."""
+    """Writes the names of the cases, and answers each name with the times of a call, all as lines of JSON."""
     import jax
 
     known = cases()
+    print(json.dumps(list(known)), flush=True)
     for line in sys.stdin:
         count, call = known[line.strip()]
-        result = jax.block_until_ready(call())
+        jax.block_until_ready(call())
         jax.effects_barrier()
         process, thread, elapsed = time.process_time(), time.thread_time(), time.perf_counter()
         for _ in range(count):
             result = call()
         thread = time.thread_time() - thread
-        if not hasattr(result, "runtime_executable"):
+        if not isinstance(result, jax.stages.Compiled):
             jax.block_until_ready(result)
         jax.effects_barrier()
         process, elapsed = time.process_time() - process, time.perf_counter() - elapsed
@@ -120,24 +121,28 @@ def environment(backend: str, build: pathlib.Path) -> dict[str, str]:
     return env
 
 
-def cold(env: dict[str, str]) -> list[float]:
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+def cold(env: dict[str, str]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-c", COLD], env=env, check=True, stderr=subprocess.DEVNULL)
-    after, elapsed = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - began
-    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return [1e6 * processor, 1e6 * processor, 1e6 * elapsed]
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return 1e6 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
 class Server:
     def __init__(self, env: dict[str, str]):
         self._process = subprocess.Popen([sys.executable, __file__, "--serve"], env=env, stdin=subprocess.PIPE,
                                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.names: list[str] = self._answer()
+
+    def _answer(self) -> Any:
+        assert self._process.stdout
+        return json.loads(self._process.stdout.readline())
 
     def measure(self, name: str) -> list[float]:
-        assert self._process.stdin and self._process.stdout
+        assert self._process.stdin
         self._process.stdin.write(name + "\n")
         self._process.stdin.flush()
-        return json.loads(self._process.stdout.readline())
+        return self._answer()
 
     def close(self) -> None:
         self._process.communicate()
@@ -167,12 +172,12 @@ def main() -> int:
     environments = {b: environment(b, options.build.resolve()) for b in BACKENDS}
     reached = True
     if options.only in "cold process":
-        best = {b: min(cold(env)[0] for _ in range(1)) for b, env in environments.items()}  # the files are in memory then
+        best = {b: cold(env) for b, env in environments.items()}  # the files are in memory then
         for _ in range(max(options.rounds // 3, 3)):
-            best = {b: min(best[b], cold(env)[0]) for b, env in environments.items()}
+            best = {b: min(best[b], cold(env)) for b, env in environments.items()}
         reached &= row("cold process", best)
     servers = {b: Server(env) for b, env in environments.items()}
-    for name in case_names():
+    for name in servers["cpu"].names:
         if options.only not in name:
             continue
         best_of: dict[str, list[float]] = {b: [float("inf")] * 3 for b in servers}
@@ -184,11 +189,6 @@ def main() -> int:
     for server in servers.values():
         server.close()
     return 0 if reached or not options.check else 1
-
-
-def case_names() -> list[str]:
-    return ["tiny op", "tiny op on a NumPy array", "tiny op and its value", "op without jit", "MLP step",
-            "MLP step, traced and compiled", "pure_callback", "io_callback", "io_callback, ordered"]
 
 
 if __name__ == "__main__":

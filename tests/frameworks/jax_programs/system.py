@@ -5,6 +5,7 @@ import contextlib
 import importlib.util
 import io
 import tempfile
+import threading
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +19,18 @@ def pure_callback():
     f = lambda x: jax.pure_callback(lambda v: np.sin(v), jax.ShapeDtypeStruct(x.shape, x.dtype), x, vmap_method="sequential")
     x = jnp.arange(4.0)
     return jax.jit(f)(x), jax.vmap(f)(x.reshape(2, 2)), jax.jit(lambda v: jax.lax.scan(lambda c, e: (f(c + e), c), 0.0, v))(x)
+
+
+@program
+def callback_with_values_of_its_thread():
+    local = threading.local()
+
+    def count(x):
+        local.calls = getattr(local, "calls", 0) + 1
+        return np.float32(local.calls)
+
+    f = jax.jit(lambda x: jax.pure_callback(count, jax.ShapeDtypeStruct((), "f4"), x))
+    return [f(float(i)) for i in range(3)]
 
 
 @program
