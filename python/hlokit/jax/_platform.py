@@ -58,6 +58,17 @@ def _set_up_lowerings() -> None:
         rules[PLATFORM] = _Rules(rules)
 
 
+def _set_up_custom_partitioning() -> None:
+    """Functions of jax.custom_partitioning are lowered as JAX does it on one device: they are partitioned as any code."""
+    from jax._src import core, custom_partitioning
+    from jax._src.interpreters import mlir
+
+    def lower(ctx: Any, *values: Any, call: Any, **_: Any) -> Any:
+        return mlir.lower_fun(core.jaxpr_as_fun(call), multiple_results=True)(ctx, *values)
+
+    mlir.register_lowering(custom_partitioning.custom_partitioning_p, lower, platform=PLATFORM)
+
+
 def _set_up_donation() -> None:
     from jax._src.interpreters import mlir
 
@@ -162,6 +173,7 @@ def set_up(api: Any) -> None:
     steps: dict[str, Callable[[], None]] = {
         "the host's arrays": _set_up_host,
         "lowerings": _set_up_lowerings,
+        "custom partitioning": _set_up_custom_partitioning,
         "donation": _set_up_donation,
         "custom calls": lambda: _set_up_custom_calls(plugin),
         "host callbacks": lambda: _callbacks.set_up(plugin, PLATFORM),
