@@ -55,12 +55,10 @@ if HAS_PARTIAL:
 
     @program
     def values_become_partial():
-        with jax.set_mesh(mesh(2, 2)):
-            f = jax.jit(lambda v: v, out_shardings=P(unreduced={"x"}))
-            divided = jax.device_put(DATA, P("x"))
-            back = jax.jit(lambda v: jax.reshard(v, P("y")))
-            results = [f(DATA), f(divided), f(jax.device_put(DATA, P("y", "x")))]
-            return [parts(r) for r in results], [back(r) for r in results]
+        with jax.set_mesh(mesh(4)):
+            whole, divided = jax.device_put(DATA, P()), jax.device_put(DATA, P("x"))
+            results = [jax.jit(lambda v: v, out_shardings=P(unreduced={"x"}))(v) for v in (whole, divided)]
+            return [parts(r) for r in results], [jax.reshard(r, P()) for r in results]
 
     @program
     def partial_results_of_scatters():
