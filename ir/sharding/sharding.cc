@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
+#include "ir/sharding/reduction_note.h"
 
 namespace hlokit {
 namespace {
@@ -264,20 +265,29 @@ std::optional<std::string> NormalizeNamed(const Context& context, ShardingLeaf* 
 }
 
 void NoteReduction(Context* context, ShardingLeaf* leaf) {
-  constexpr std::string_view kNote = "sdy::reduction_op";
-  if (leaf->reduction != ReductionOp::kSum) return;
   const auto& types = leaf->subgroups;
   if (leaf->kind != ShardingKind::kUnreduced &&
       (leaf->kind != ShardingKind::kTiled ||
        std::find(types.begin(), types.end(), SubgroupType::kUnreduced) == types.end())) {
     return;
   }
-  for (MetadataId id : leaf->metadata) {
-    if (context->str(context->metadata[id].op_type) == kNote) return;
-  }
+  bool is_sum = false;
+  std::erase_if(leaf->metadata, [&](MetadataId id) {
+    const Metadata& metadata = context->metadata[id];
+    if (context->str(metadata.op_type) != kReductionNote) return false;
+    const std::string_view name = context->str(metadata.op_name);
+    const auto found = std::find(std::begin(kReductionNames) + 1, std::end(kReductionNames), name);
+    if (found == std::end(kReductionNames)) {
+      is_sum = true;
+      return false;
+    }
+    leaf->reduction = static_cast<ReductionOp>(found - std::begin(kReductionNames));
+    return true;
+  });
+  if (leaf->reduction != ReductionOp::kSum || is_sum) return;
   Metadata note;
-  note.op_type = context->strings.Intern(kNote);
-  note.op_name = context->strings.Intern("SUM");
+  note.op_type = context->strings.Intern(kReductionNote);
+  note.op_name = context->strings.Intern(kReductionNames[0]);
   leaf->metadata.push_back(context->metadata.Intern(note));
 }
 

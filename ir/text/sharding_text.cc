@@ -2,6 +2,7 @@
 // Shardings as text.
 #include <string>
 
+#include "ir/sharding/reduction_note.h"
 #include "ir/sharding/sharding.h"
 #include "ir/text/metadata_text.h"
 
@@ -24,6 +25,18 @@ void PrintLeafMetadata(TextWriter& out, const Context& context, const ShardingLe
 
 void PrintReduction(TextWriter& out, ReductionOp op) {
   if (op != ReductionOp::kSum) out << kReductionOpTexts[static_cast<size_t>(op)];
+}
+
+// The words for tiles name no reduction: metadata do, as in XLA.
+void PrintReductionNote(TextWriter& out, const Context& context, const ShardingLeaf& leaf, bool include_metadata) {
+  const bool list = include_metadata && !leaf.metadata.empty();
+  out << " metadata=" << (list ? "{" : "");
+  for (size_t i = 0; list && i < leaf.metadata.size(); ++i) {
+    PrintMetadata(out, context, leaf.metadata[i]);
+    out << ", ";
+  }
+  out << "{op_type=\"" << kReductionNote << "\" op_name=\"" << kReductionNames[static_cast<size_t>(leaf.reduction)]
+      << "\"}" << (list ? "}" : "");
 }
 
 void PrintNamed(TextWriter& out, const Context& context, const ShardingLeaf& leaf) {
@@ -106,7 +119,12 @@ void PrintLeaf(TextWriter& out, const Context& context, const ShardingLeaf& leaf
   if (leaf.group != ShardGroup::kNone) {
     out << (leaf.group == ShardGroup::kAs ? " shard_as " : " shard_like ") << leaf.group_id;
   }
-  if (include_metadata) PrintLeafMetadata(out, context, leaf);
+  const bool tiled_note = leaf.kind == ShardingKind::kTiled && leaf.reduction != ReductionOp::kSum;
+  if (tiled_note) {
+    PrintReductionNote(out, context, leaf, include_metadata);
+  } else if (include_metadata) {
+    PrintLeafMetadata(out, context, leaf);
+  }
   out << '}';
 }
 

@@ -100,6 +100,9 @@ mlir::NodeId NodeReader::BuiltinType(ByteCursor* in) {
   if (code >= kFirstFloat && code - kFirstFloat < std::size(builtin::kFloatTypes)) {
     return nodes_.Make(NodeKind::kFloatType, builtin::kFloatTypes[code - kFirstFloat], {}, {});
   }
+  if (code >= kFirstSmallFloat && code - kFirstSmallFloat < std::size(builtin::kSmallFloatTypes)) {
+    return nodes_.Make(NodeKind::kFloatType, builtin::kSmallFloatTypes[code - kFirstSmallFloat], {}, {});
+  }
   switch (code) {
     case kIntegerType: {
       const uint64_t value = in->VarInt();
@@ -110,6 +113,10 @@ mlir::NodeId NodeReader::BuiltinType(ByteCursor* in) {
     }
     case kIndexType:
       return nodes_.Make(NodeKind::kIndexType);
+    case kComplexType: {
+      const NodeId part = GetType(in);
+      return Ready(*in) ? nodes_.Make(NodeKind::kComplexType, "", {}, {&part, 1}) : NodeId();
+    }
     case kNoneType:
       return nodes_.Make(NodeKind::kNoneType);
     case kFunctionType:

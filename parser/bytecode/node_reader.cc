@@ -67,6 +67,7 @@ mlir::NodeId NodeReader::Decode(Reference reference, ByteCursor* in) {
   if (e.dialect == "builtin") return reference.is_type ? BuiltinType(in) : BuiltinAttribute(in);
   if (e.dialect == "vhlo") return reference.is_type ? VhloType(in) : VhloAttribute(in);
   if (e.dialect == "sdy" && !reference.is_type) return SdyAttribute(in);
+  if (e.dialect == "stablehlo" && reference.is_type) return StablehloType(in);
   return Fail(in, StrCat("an attribute or type of the dialect ", e.dialect));
 }
 
@@ -81,6 +82,15 @@ mlir::NodeId NodeReader::TextAttribute(ByteCursor* in) {
   const NodeId node = parser.ParseAttribute();
   if (node.valid() && cursor.AtEnd()) return node;
   return Fail(in, StrCat("the text of an attribute is none: ", text.substr(0, 64)));
+}
+
+// Operations of the dialect sdy have types of this dialect, which others have as those of vhlo. It encodes one.
+mlir::NodeId NodeReader::StablehloType(ByteCursor* in) {
+  constexpr uint64_t kToken = 0;
+  const uint64_t code = in->VarInt();
+  if (!in->ok()) return {};
+  if (code == kToken) return nodes_.Make(NodeKind::kDialectType, "stablehlo.token", {}, {});
+  return Fail(in, StrCat("the type ", code, " of the dialect stablehlo, which artifacts do not hold"));
 }
 
 mlir::NodeId NodeReader::At(ByteCursor* in, Reference reference) {

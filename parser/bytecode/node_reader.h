@@ -57,6 +57,7 @@ class NodeReader {
   NodeId Decode(Reference reference, ByteCursor* in);
   NodeId BuiltinAttribute(ByteCursor* in);  // builtin_nodes.cc
   NodeId BuiltinType(ByteCursor* in);
+  NodeId StablehloType(ByteCursor* in);
   NodeId VhloAttribute(ByteCursor* in);  // vhlo_nodes.cc
   NodeId OutputOperandAlias(ByteCursor* in);
   NodeId TypeExtensions(ByteCursor* in);

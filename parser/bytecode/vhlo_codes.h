@@ -36,10 +36,15 @@ enum TypeCode : uint64_t {
   kIndexType = 1,
   kFunctionType = 2,
   kFirstFloat = 3,
+  kComplexType = 9,
   kNoneType = 12,
   kTensorType = 13,
+  kFirstSmallFloat = 22,
 };
 inline constexpr std::string_view kFloatTypes[] = {"bf16", "f16", "f32", "f64"};  // from kFirstFloat on
+inline constexpr std::string_view kSmallFloatTypes[] = {                          // from kFirstSmallFloat on
+    "f8E5M2", "f8E4M3",   "f8E4M3FN", "f8E5M2FNUZ", "f8E4M3FNUZ", "f8E4M3B11FNUZ",
+    "f8E3M4", "f4E2M1FN", "f6E2M3FN", "f6E3M2FN",   "f8E8M0FNU"};
 
 }  // namespace builtin
 

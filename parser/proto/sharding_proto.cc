@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/core/str_cat.h"
+#include "ir/sharding/reduction_note.h"
 #include "ir/sharding/replica_groups.h"
 #include "ir/sharding/sharding.h"
 
@@ -20,8 +21,6 @@ using google::protobuf::RepeatedPtrField;
 
 constexpr int64_t kMaxTupleLeaves = int64_t{1} << 20;  // of one sharding in a message
 // Op type of the metadata that says how the parts of an unreduced sharding without a name combine.
-constexpr std::string_view kReductionNote = "sdy::reduction_op";
-constexpr std::string_view kReductionNames[] = {"SUM", "MAX", "MIN"};  // by ReductionOp
 
 absl::Status Bad(std::string_view what) { return absl::InvalidArgumentError(StrCat("sharding: ", what)); }
 

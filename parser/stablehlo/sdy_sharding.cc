@@ -5,6 +5,8 @@
 
 #include "absl/status/status.h"
 #include "ir/core/str_cat.h"
+#include "ir/sharding/reduction_note.h"
+#include "ir/sharding/sharding.h"
 
 namespace hlokit::stablehlo {
 namespace {
@@ -61,9 +63,9 @@ bool Overlap(const std::vector<Axis>& axes, std::vector<std::vector<Axis>>* used
 }
 
 // The text of a sharding whose dimensions have these axes; the values of devices along the `unreduced` ones are parts
-// of a sum. Devices that are listed one by one count into the budget.
+// that `reduction` combines. Devices that are listed one by one count into the budget.
 absl::StatusOr<std::string> TextOf(const SdyMesh& mesh, std::vector<std::vector<Axis>> dims,
-                                   const std::vector<Axis>& unreduced, int64_t* budget) {
+                                   const std::vector<Axis>& unreduced, ReductionOp reduction, int64_t* budget) {
   if (mesh.axes.empty()) {
     return mesh.devices.size() == 1 ? StrCat("{maximal device=", mesh.devices[0], "}") : "{replicated}";
   }
@@ -90,7 +92,7 @@ absl::StatusOr<std::string> TextOf(const SdyMesh& mesh, std::vector<std::vector<
   std::vector<size_t> order;
   std::vector<uint8_t> used(parts.size(), 0);
   std::string tiles;
-  bool sharded = false, has_sum = false;
+  bool sharded = false, has_parts = false;
   for (size_t d = 0; d < dims.size(); ++d) {
     int64_t count = 1;
     for (const Axis& axis : dims[d]) {
@@ -103,10 +105,10 @@ absl::StatusOr<std::string> TextOf(const SdyMesh& mesh, std::vector<std::vector<
         order.push_back(p);
       }
     }
-    (d < rank ? sharded : has_sum) |= count > 1;
+    (d < rank ? sharded : has_parts) |= count > 1;
     if (d < rank || count > 1) StrAppend(&tiles, tiles.empty() ? "" : ",", count);
   }
-  if (!sharded && !has_sum) return std::string("{replicated}");
+  if (!sharded && !has_parts) return std::string("{replicated}");
   int64_t rest = 1, total = 1;
   for (size_t p = 0; p < parts.size(); ++p) {
     total *= parts[p].size;
@@ -114,7 +116,11 @@ absl::StatusOr<std::string> TextOf(const SdyMesh& mesh, std::vector<std::vector<
     rest *= parts[p].size;
     order.push_back(p);
   }
-  if (!sharded && rest == 1) return std::string("{unreduced}");
+  const bool is_sum = reduction == ReductionOp::kSum;
+  if (!sharded && rest == 1) {
+    return StrCat("{unreduced", is_sum ? "" : "=", is_sum ? "" : kReductionOpTexts[static_cast<size_t>(reduction)],
+                  "}");
+  }
   std::string text = StrCat("{devices=[", tiles, rest > 1 ? StrCat(",", rest) : "", "]");
   if (!mesh.devices.empty()) {
     // The devices one by one: those of the mesh in the new order of its parts.
@@ -153,7 +159,12 @@ absl::StatusOr<std::string> TextOf(const SdyMesh& mesh, std::vector<std::vector<
     for (size_t i = 0; i < runs.size(); ++i) StrAppend(&permutation, i == 0 ? "" : ",", place[i]);
     StrAppend(&text, "<=[", sizes, "]T(", permutation, ")");
   }
-  if (has_sum) return StrCat(text, " last_tile_dims={unreduced", rest > 1 ? ", replicated}}" : "}}");
+  if (has_parts) {
+    StrAppend(&text, " last_tile_dims={unreduced", rest > 1 ? ", replicated}" : "}");
+    if (is_sum) return text + "}";
+    const std::string_view name = kReductionNames[static_cast<size_t>(reduction)];
+    return StrCat(text, " metadata={op_type=\"", kReductionNote, "\" op_name=\"", name, "\"}}");
+  }
   return text + (rest > 1 ? " last_tile_dim_replicate}" : "}");
 }
 
@@ -184,19 +195,19 @@ absl::StatusOr<std::string> ReadOne(SdyCursor* in, const SdyMeshes& meshes, int6
     if (!in->Eat("]")) return Malformed("sharding of the sdy dialect");
   }
   std::vector<Axis> unreduced;
+  ReductionOp reduction = ReductionOp::kSum;
   while (in->Eat(",")) {
     std::vector<Axis> axes;
     const bool is_unreduced = in->Eat("unreduced");
     if ((!is_unreduced && !in->Eat("replicated")) || !in->Eat("=")) return Malformed("sharding of the sdy dialect");
-    if (is_unreduced && (in->Eat("max") || in->Eat("min"))) {
-      return absl::UnimplementedError("has axes that are unreduced by max or min, for which HLO's tiles have no form");
-    }
+    if (is_unreduced && in->Eat("max")) reduction = ReductionOp::kMax;
+    if (is_unreduced && in->Eat("min")) reduction = ReductionOp::kMin;
     if (!ReadAxes(in, mesh, &axes)) return Malformed("sharding of the sdy dialect");
     if (Overlap(axes, &used)) return overlap;
     if (is_unreduced) unreduced.insert(unreduced.end(), axes.begin(), axes.end());
   }
   if (!in->Eat(">")) return Malformed("sharding of the sdy dialect");
-  return TextOf(mesh, std::move(dims), unreduced, budget);
+  return TextOf(mesh, std::move(dims), unreduced, reduction, budget);
 }
 
 }  // namespace
@@ -260,6 +271,15 @@ absl::StatusOr<std::vector<std::string>> HloShardingsOf(std::string_view shardin
     all.push_back(*std::move(one));
   } while (in.Eat(","));
   return all;
+}
+
+bool HasOpenDimension(std::string_view sharding) {
+  bool quoted = false;
+  for (const char c : sharding) {
+    if (c == '"') quoted = !quoted;
+    if (c == '?' && !quoted) return sharding.starts_with("#sdy.");
+  }
+  return false;
 }
 
 }  // namespace hlokit::stablehlo

@@ -30,6 +30,9 @@ absl::StatusOr<std::string> HloShardingOf(std::string_view sharding, const SdyMe
 absl::StatusOr<std::vector<std::string>> HloShardingsOf(std::string_view shardings, const SdyMeshes& meshes,
                                                         int64_t* budget);
 
+// Returns true if a dimension of a sharding is open: `#sdy.sharding<@mesh, [{"x", ?}]>`.
+bool HasOpenDimension(std::string_view sharding);
+
 }  // namespace hlokit::stablehlo
 
 #endif  // HLOKIT_PARSER_STABLEHLO_SDY_SHARDING_H_

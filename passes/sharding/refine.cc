@@ -50,7 +50,7 @@ bool Propagator::RefineWith(Instruction i, Instruction conversion, const Tiling&
     return true;
   }
   const TilingRef converted = ArrayTiling(conversion);
-  if (converted == nullptr || !converted->tiled()) return false;
+  if (converted == nullptr || (!converted->tiled() && !converted->replicated_everywhere())) return false;
   const bool to_manual = CustomCallTargetOf(conversion) == "SPMDFullToShardShape";
   const Tiling &automatic = to_manual ? *constraint : *converted, &manual = to_manual ? *converted : *constraint;
   if (manual.manual.empty() || !automatic.manual.empty() || !manual.IsPartiallyReplicated()) return false;

@@ -81,8 +81,12 @@ bool ParseOne(SdyCursor& in, std::string_view meshes, Shape shape, SdySharding* 
   }
   bool ignored = false;
   while (in.Eat(",")) {
-    AxisList* list = in.Eat("replicated={") ? &tiling.replicated : in.Eat("unreduced={") ? &tiling.unreduced : nullptr;
-    if (list == nullptr || !ParseAxes(in, mesh, list, &ignored)) return false;
+    const bool unreduced = in.Eat("unreduced=");
+    if (!unreduced && !in.Eat("replicated=")) return false;
+    if (unreduced && in.Eat("max")) tiling.reduction = ReductionOp::kMax;
+    if (unreduced && in.Eat("min")) tiling.reduction = ReductionOp::kMin;
+    AxisList* const list = unreduced ? &tiling.unreduced : &tiling.replicated;
+    if (!in.Eat("{") || !ParseAxes(in, mesh, list, &ignored)) return false;
   }
   if (!in.Eat(">") || tiling.rank() != shape.rank()) return false;
   // The axes must belong to one factorization, each used once.

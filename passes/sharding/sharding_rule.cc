@@ -93,12 +93,22 @@ struct CustomCallRow {
 };
 constexpr std::string_view kStatedRuleKey = "xla.sdy.sharding_rule";
 constexpr CustomCallRow kCustomCalls[] = {
-    {"Sharding", RuleClass::kElementwise},         {"ShardBarrierFrom", RuleClass::kForwarding},
-    {"ShardBarrierTo", RuleClass::kForwarding},    {"X64Combine", RuleClass::kElementwise},
-    {"LayoutConstraint", RuleClass::kElementwise}, {"MoveToHost", RuleClass::kElementwise},
-    {"MoveToDevice", RuleClass::kElementwise},     {"PinToDevice", RuleClass::kElementwise},
-    {"PinToDeviceSram", RuleClass::kElementwise},  {"annotate_device_placement", RuleClass::kElementwise},
-    {"Cholesky", RuleClass::kMatrixWhole},         {"TopK", RuleClass::kTopK},
+    {"Sharding", RuleClass::kElementwise},
+    {"ShardBarrierFrom", RuleClass::kForwarding},
+    {"ShardBarrierTo", RuleClass::kForwarding},
+    {"X64Combine", RuleClass::kElementwise},
+    {"LayoutConstraint", RuleClass::kElementwise},
+    {"MoveToHost", RuleClass::kElementwise},
+    {"MoveToDevice", RuleClass::kElementwise},
+    {"PinToDevice", RuleClass::kElementwise},
+    {"PinToDeviceSram", RuleClass::kElementwise},
+    {"annotate_device_placement", RuleClass::kElementwise},
+    {"Cholesky", RuleClass::kMatrixWhole},
+    {"Eigh", RuleClass::kMatrixWhole},
+    {"LuDecomposition", RuleClass::kMatrixWhole},
+    {"ProductOfElementaryHouseholderReflectors", RuleClass::kMatrixWhole},
+    {"Qr", RuleClass::kMatrixWhole},
+    {"TopK", RuleClass::kTopK},
 };
 
 void MakeBroadcastRule(RuleBuilder& b) {
@@ -244,18 +254,22 @@ void MakeScanRule(RuleBuilder& b) {
   }
 }
 
-// The dimensions before the last `count` are a batch of all operands; the last ones are whole.
+bool IsSameDim(Shape a, Shape b, int64_t d) { return a.IsArray() && d < a.rank() && a.dim(d) == b.dim(d); }
+
+// The dimensions before the last `count` are a batch of all arrays; the last ones are whole. Arrays with fewer
+// dimensions, such as the eigenvalues of matrices, have those of the batch.
 void MakeBatchRule(RuleBuilder& b, int64_t count) {
   const int64_t rank = b.result().rank();
   for (int64_t d = 0; d < rank; ++d) {
     const int32_t factor = b.Add(b.result().dim(d), d < rank - count ? FactorKind::kParallel : FactorKind::kWhole);
     for (int64_t i = 0; i < b.operand_count(); ++i) {
-      if (b.operand(i).rank() == rank && (d < rank - count || b.operand(i).dim(d) == b.result().dim(d))) {
-        b.Operand(i, d, factor);
-      }
+      const bool has = b.operand(i).rank() == rank || d < rank - count;
+      if (has && IsSameDim(b.operand(i), b.result(), d)) b.Operand(i, d, factor);
     }
     for (int64_t i = 0; i < b.result_count(); ++i) {
-      if (b.result(i).rank() == rank) b.Result(i, d, factor);
+      if (b.result(i).rank() == rank || (d < rank - count && IsSameDim(b.result(i), b.result(), d))) {
+        b.Result(i, d, factor);
+      }
     }
   }
 }

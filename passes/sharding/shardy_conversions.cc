@@ -103,6 +103,7 @@ absl::Status ShardyImporter::CheckConversion(Instruction i) const {
   }
   for (int64_t k = 0; k < results; ++k) {
     const Shape from = i.operand(k).shape(), to = ResultOf(i, k);
+    if (from.IsToken() && to.IsToken()) continue;  // of an ordered effect
     if (from.IsArray() && to.IsArray() && from.element_type() == to.element_type() && from.rank() == to.rank()) {
       continue;
     }
@@ -125,6 +126,10 @@ absl::Status ShardyImporter::ConvertToLocal(Instruction i, const ManualRegion& r
   std::vector<InstructionId> parts;
   for (int64_t k = 0; k < i.operand_count(); ++k) {
     InstructionId operand = i.operand(k).id();
+    if (i.operand(k).shape().IsToken()) {
+      parts.push_back(operand);
+      continue;
+    }
     OpenSharding sharding;
     bool constrained = false;  // by a custom-call Sharding of the text, for this operand
     if (*given) {
@@ -163,6 +168,10 @@ absl::Status ShardyImporter::ConvertToGlobal(Instruction i, const ManualRegion& 
   const AnnotationScope scope(&b, {i.id()});
   std::vector<InstructionId> wholes;
   for (int64_t k = 0; k < i.operand_count(); ++k) {
+    if (i.operand(k).shape().IsToken()) {
+      wholes.push_back(i.operand(k).id());
+      continue;
+    }
     OpenSharding& sharding = (**given)[ToSize(k)];
     if (inner->IsAll()) sharding.open.clear();
     const Shape local = i.operand(k).shape();

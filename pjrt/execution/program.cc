@@ -8,11 +8,14 @@
 
 #include "interp/interface/evaluator_options.h"
 #include "interp/program/program_passes.h"
+#include "ir/builder/builder.h"
 #include "ir/core/str_cat.h"
 #include "ir/digest/digest.h"
 #include "ir/digest/fingerprint.h"
 #include "ir/graph/attribute_views.h"
 #include "ir/sharding/replica_groups.h"
+#include "ir/sharding/sharding.h"
+#include "ir/sharding/tiling.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
 #include "parser/formats/parser.h"
@@ -75,6 +78,24 @@ void DropAbsentDevices(Module* module) {
   }
 }
 
+// A result whose sharding the caller leaves open gets one that divides it into equal parts, as Shardy gives it: that of
+// the value, where it is uneven, does not count.
+void FreeUnevenResult(const CompileOptions& options, Module* module) {
+  const Instruction root = module->entry().root();
+  const bool open = options.propagate_to_outputs.size() == 1 && options.propagate_to_outputs[0];
+  if (!open || !root.shape().IsArray() || !root.has(Attr::kSharding)) return;
+  const Sharding sharding = DecodeSharding(module->context(), AttrReader(root).list_id(Attr::kSharding));
+  if (sharding.is_tuple) return;
+  const std::optional<Tiling> tiling = TilingOf(sharding.leaf(), root.shape().rank());
+  bool uneven = false;
+  for (int64_t d = 0; tiling && d < root.shape().rank(); ++d) {
+    uneven = uneven || root.shape().dim(d) % tiling->tiles(d) != 0;
+  }
+  if (!uneven) return;
+  Builder b(module, root.id());
+  module->SetRoot(module->entry().id(), b.WithName(root.name()).Make(Opcode::kCopy, root.shape(), {root.id()}));
+}
+
 absl::Status Partition(const CompileOptions& options, std::unique_ptr<Module>* whole) {
   Module* const module = whole->get();
   module->header().replica_count = options.num_replicas;
@@ -89,12 +110,13 @@ absl::Status Partition(const CompileOptions& options, std::unique_ptr<Module>* w
   ModuleHeader& header = module->header();
   header.allow_spmd_sharding_propagation_to_output = list_of(options.propagate_to_outputs);
   header.allow_spmd_sharding_propagation_to_parameters = list_of(options.propagate_to_parameters);
+  FreeUnevenResult(options, module);
   if (absl::Status status = interp::RunPasses("spmd-propagation", /*warnings=*/nullptr, module); !status.ok()) {
     return status;
   }
   if (absl::Status status = RunCustomPartitioners(whole); !status.ok()) return status;
-  return interp::RunPasses(StrCat("spmd-partitioner{partitions=", options.num_partitions, "}"), /*warnings=*/nullptr,
-                           whole->get());
+  return interp::RunPasses(StrCat("spmd-partitioner{partitions=", options.num_partitions, "},all-reduce-combiner"),
+                           /*warnings=*/nullptr, whole->get());
 }
 
 // Appends the leaves of a shape as values.
@@ -146,15 +168,38 @@ std::optional<size_t> LeafOf(const Module& module, int64_t number, absl::Span<co
   return leaf;
 }
 
+// What the program reuses: parameters that are aliased with a result, and donors of the size of a result, as in XLA,
+// which gives each result that is not aliased the first donor left in its memory of its size. Others stay their
+// holder's.
 void MarkDonatable(Program* program) {
   const Module& module = *program->module;
-  const auto mark = [&](int64_t parameter, ListId index) {
-    if (parameter < 0 || parameter >= module.entry().parameter_count()) return;
+  const auto leaf_of = [&](int64_t parameter, ListId index) -> ProgramValue* {
+    if (parameter < 0 || parameter >= module.entry().parameter_count()) return nullptr;
     const std::optional<size_t> leaf = LeafOf(module, parameter, module.context().list(index));
-    if (leaf && *leaf < program->parameters.size()) program->parameters[*leaf].donatable = true;
+    return leaf && *leaf < program->parameters.size() ? &program->parameters[*leaf] : nullptr;
   };
-  for (const InputOutputAlias& alias : module.header().input_output_alias) mark(alias.parameter, alias.parameter_index);
-  for (const BufferDonor& donor : module.header().buffer_donor) mark(donor.parameter, donor.parameter_index);
+  std::vector<bool> aliased(program->results.size(), false);
+  for (const InputOutputAlias& alias : module.header().input_output_alias) {
+    if (ProgramValue* const parameter = leaf_of(alias.parameter, alias.parameter_index)) parameter->donatable = true;
+    const absl::Span<const int64_t> output = module.context().list(alias.output_index);
+    const size_t result = output.empty() ? 0 : static_cast<size_t>(output[0]);
+    if (output.size() <= 1 && result < aliased.size()) aliased[result] = true;
+  }
+  std::vector<ProgramValue*> donors;
+  for (const BufferDonor& donor : module.header().buffer_donor) {
+    ProgramValue* const parameter = leaf_of(donor.parameter, donor.parameter_index);
+    if (parameter != nullptr && !parameter->donatable) donors.push_back(parameter);
+  }
+  for (size_t r = 0; r < program->results.size(); ++r) {
+    if (aliased[r]) continue;
+    const ProgramValue& result = program->results[r];
+    const auto fits = std::find_if(donors.begin(), donors.end(), [&](const ProgramValue* donor) {
+      return donor->spec.bytes == result.spec.bytes && donor->memory_kind == result.memory_kind;
+    });
+    if (fits == donors.end()) continue;
+    (*fits)->donatable = true;
+    donors.erase(fits);
+  }
 }
 
 absl::StatusOr<Program> Describe(std::unique_ptr<Module> module, CompileOptions options) {

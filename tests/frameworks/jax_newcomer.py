@@ -11,4 +11,4 @@ import sys
 
 import jax_compare
 
-sys.exit(jax_compare.compare(__doc__, ["arrays", "linalg", "randoms", "transforms", "system", "interfaces"], ["sharded"]))
+sys.exit(jax_compare.compare(__doc__, ["arrays", "linalg", "randoms", "transforms", "system", "interfaces"], ["sharded", "explicit"]))

@@ -270,6 +270,8 @@ absl::Status Converter::Annotate(const Op& op, InstructionId id) {
       status = SetSharding(id, nodes().text(attribute.value));
     } else if (name == "sdy.sharding" && kind == NodeKind::kVerbatim) {
       status = SetSdySharding(id, nodes().text(attribute.value));
+    } else if (name == "sdy.sharding_rule" && kind == NodeKind::kVerbatim && custom_call && !options_.as_xla) {
+      AddFrontend(id, kSdyShardingRule, nodes().text(attribute.value));
     } else if (name == "mhlo.frontend_attributes" && kind == NodeKind::kDictionary) {
       status = SetFrontend(id, attribute.value);
     } else if (name == kBackendConfig && kind == NodeKind::kString) {

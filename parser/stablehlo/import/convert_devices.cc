@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations among several devices.
+#include <utility>
+
 #include "ir/core/str_cat.h"
 #include "parser/stablehlo/import/converter.h"
 
@@ -53,8 +55,11 @@ absl::Status Converter::ConvertAllToAll(const Op& op) {
   if (absl::Status status = AddGroups(op, &attrs); !status.ok()) return status;
   if (absl::Status status = AddChannel(op, &attrs); !status.ok()) return status;
   if (op.operand_count != 1) return EmitTuple(op, Opcode::kAllToAll, operands(op), attrs);
-  const int64_t split = IntOf(op, "split_dimension"), concat = IntOf(op, "concat_dimension");
-  const int64_t count = IntOf(op, "split_count", 1);
+  return EmitAllToAll(op, std::move(attrs), IntOf(op, "split_dimension"), IntOf(op, "concat_dimension"),
+                      IntOf(op, "split_count", 1));
+}
+
+absl::Status Converter::EmitAllToAll(const Op& op, Attrs attrs, int64_t split, int64_t concat, int64_t count) {
   const Shape shape = shape_of(operand(op, 0));
   const int64_t dimension[] = {split};
   attrs.push_back(List(Attr::kDimensions, dimension));

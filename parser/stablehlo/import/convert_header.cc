@@ -130,7 +130,7 @@ absl::Status Converter::ResultShardings(const Op& function, ComputationId comput
   const NodeId list = Attribute(function, "res_attrs");
   if (!list.valid() || nodes().kind(list) != NodeKind::kArray) return absl::OkStatus();
   std::vector<ListId> leaves;
-  bool any = false;
+  bool any = false, open = false;
   for (NodeId attributes : nodes().children(list)) {
     const bool dictionary = nodes().kind(attributes) == NodeKind::kDictionary;
     NodeId value = dictionary ? nodes().Entry(attributes, "mhlo.sharding") : NodeId();
@@ -143,6 +143,7 @@ absl::Status Converter::ResultShardings(const Op& function, ComputationId comput
     if (!sharding.ok()) return Error(function, StrCat("result ", std::string(sharding.status().message())));
     leaves.back() = *sharding;
     any = true;
+    open = open || HasOpenDimension(nodes().text(value));
   }
   if (!any) return absl::OkStatus();
   const Instruction instruction = module_->computation(computation).root();
@@ -150,12 +151,12 @@ absl::Status Converter::ResultShardings(const Op& function, ComputationId comput
   const bool tuple = leaves.size() != 1 || (options_.return_tuple && computation == module_->entry().id());
   if (tuple) {
     if (instruction.opcode() == Opcode::kTuple && !ShardingOf(root).valid()) ShardTuple(root, leaves);
-  } else if (options_.as_xla) {
+  } else {
     frames_.push_back({FrameKind::kFunction, computation, {}, {}, {}, {}, {}, {}, true});
-    module_->SetRoot(computation, ShardedResult(root, leaves[0]));
+    // Of other functions the shardings of values prevail.
+    open = open || computation != module_->entry().id();
+    module_->SetRoot(computation, ResultWithSharding(root, leaves[0], open));
     frames_.pop_back();
-  } else if (instruction.opcode() != Opcode::kParameter && !ShardingOf(root).valid()) {
-    module_->SetAttr(root, Attr::kSharding, NormalizeForShape(&context(), leaves[0], instruction.shape()).value);
   }
   return absl::OkStatus();
 }

@@ -185,6 +185,7 @@ std::optional<absl::Status> Converter::ConvertRecomposed(const Op& op) {
 absl::Status Converter::ConvertCustomCall(const Op& op) {
   if (std::optional<absl::Status> recomposed = ConvertRecomposed(op)) return *std::move(recomposed);
   if (StringOf(op, "call_target_name") == "ApproxTopK") return ConvertApproxTopK(op);
+  if (std::optional<absl::Status> collective = ConvertAsyncCall(op)) return *std::move(collective);
   const NodeId dictionary = BackendConfigOf(program_, op);
   if (StringOf(op, "call_target_name") == "ragged_all_to_all" && dictionary.valid() &&
       nodes().kind(dictionary) == NodeKind::kDictionary) {
@@ -207,18 +208,9 @@ absl::Status Converter::ConvertCustomCall(const Op& op) {
         nodes().kind(config) == NodeKind::kString ? std::string(nodes().text(config)) : mlir::ToText(nodes(), config);
     if (!text.empty()) attrs.push_back(String(Attr::kBackendConfig, text));
   }
-  const NodeId called = Attribute(op, "called_computations");
-  if (called.valid() && nodes().kind(called) == NodeKind::kArray && nodes().child_count(called) != 0) {
-    std::vector<ComputationId> ids;
-    for (NodeId symbol : nodes().children(called)) {
-      const auto found = functions_.find(std::string(nodes().text(symbol)));
-      if (found == functions_.end() || !computations_.contains(found->second.value)) {
-        return Error(op, StrCat("calls @", nodes().text(symbol), ", which is not converted"));
-      }
-      ids.push_back(computations_.at(found->second.value));
-    }
-    attrs.push_back(b().CallsEach(Attr::kCalledComputations, ids));
-  }
+  const absl::StatusOr<std::vector<ComputationId>> called = CalledComputations(op);
+  if (!called.ok()) return called.status();
+  if (!called->empty()) attrs.push_back(b().CallsEach(Attr::kCalledComputations, *called));
   // Layouts of operands and results, minor to major.
   const NodeId operand_layouts = Attribute(op, "operand_layouts"), result_layouts = Attribute(op, "result_layouts");
   absl::StatusOr<Shape> shape = ResultsShape(op);

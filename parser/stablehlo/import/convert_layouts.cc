@@ -6,6 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "ir/core/str_cat.h"
 #include "ir/sharding/sharding.h"
+#include "ir/sharding/tiling.h"
 #include "parser/hlo/shape_parser.h"
 #include "parser/stablehlo/import/converter.h"
 #include "parser/stablehlo/kept_attributes.h"
@@ -253,6 +254,27 @@ InstructionId Converter::ShardedResult(InstructionId value, ListId sharding) {
   module_->SetAttr(*tuple, Attr::kSharding, NormalizeForShape(&context(), sharding, shape_of(*tuple)).value);
   module_->SetAttr(*result, Attr::kSharding, sharding.value);
   return *result;
+}
+
+InstructionId Converter::ResultWithSharding(InstructionId value, ListId sharding, bool open) {
+  if (options_.as_xla || !sharding.valid()) return ShardedResult(value, sharding);
+  const Instruction instruction = module_->instruction(value);
+  const ListId wanted = NormalizeForShape(&context(), sharding, instruction.shape());
+  const ListId own = ShardingOf(value);
+  if (own.valid() ? open || SameSharding(context(), own, wanted) : open && instruction.opcode() == Opcode::kParameter) {
+    return value;
+  }
+  const Sharding decoded = DecodeSharding(context(), wanted);
+  const bool whole = !decoded.is_tuple && decoded.leaf().kind == ShardingKind::kReplicated;
+  if (!own.valid() && whole && instruction.opcode() == Opcode::kParameter) return value;
+  if (!own.valid() && instruction.opcode() != Opcode::kParameter) {
+    module_->SetAttr(value, Attr::kSharding, wanted.value);
+    return value;
+  }
+  const Result copy = b().Add(Opcode::kCopy, {value}, {}, instruction.shape());
+  if (!copy.ok()) return value;
+  module_->SetAttr(*copy, Attr::kSharding, wanted.value);
+  return *copy;
 }
 
 }  // namespace hlokit::stablehlo

@@ -575,10 +575,8 @@ absl::Status Converter::ConvertReturn(const Op& op) {
   if (!shardings.empty()) {
     if (results.size() != 1 || options_.return_tuple) {
       ShardTuple(root, shardings);
-    } else if (options_.as_xla) {
-      root = ShardedResult(root, shardings[0]);
-    } else if (!ShardingOf(root).valid()) {
-      module_->SetAttr(root, Attr::kSharding, NormalizeForShape(&context(), shardings[0], shape_of(root)).value);
+    } else {
+      root = ResultWithSharding(root, shardings[0], /*open=*/false);
     }
   }
   if (results.size() != 1 && !main && !ShardingOf(root).valid()) {

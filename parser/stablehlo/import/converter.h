@@ -34,6 +34,7 @@ inline absl::Status Invalid(std::string message) { return absl::InvalidArgumentE
 
 // The frontend attribute that has a sharding of sdy on the way through HLO.
 inline constexpr std::string_view kSdySharding = "xla.sdy.sharding";
+inline constexpr std::string_view kSdyShardingRule = "xla.sdy.sharding_rule";
 
 class Converter {
  public:
@@ -226,6 +227,9 @@ class Converter {
   std::vector<ListId> SdyResultShardings(const Op& op, std::vector<InstructionId>* results);
   // The result of main, or of the body of a loop, with its sharding as XLA gives it one.
   InstructionId ShardedResult(InstructionId value, ListId sharding);
+  // Returns the value with the sharding of a result: as XLA's ShardedResult, otherwise a copy if the value is a
+  // parameter or has another sharding. `open`: the sharding leaves dimensions open, so that of the value stays.
+  InstructionId ResultWithSharding(InstructionId value, ListId sharding, bool open);
   // Sets the sharding of a flat tuple, if an element has one.
   void ShardTuple(InstructionId tuple, const std::vector<ListId>& leaves);
   // A tuple of the values, with their shardings.
@@ -350,6 +354,10 @@ class Converter {
   // An operation of CHLO or MHLO that was serialized as a custom call; nullopt if it is none.
   std::optional<absl::Status> ConvertRecomposed(const Op& op);
   absl::Status ConvertApproxTopK(const Op& op);
+  // The computations that an operation names.
+  absl::StatusOr<std::vector<ComputationId>> CalledComputations(const Op& op) const;
+  // A collective that JAX starts and ends in custom calls (convert_async_calls.cc); nullopt if it is none.
+  std::optional<absl::Status> ConvertAsyncCall(const Op& op);
   struct ApproxTopK {  // its backend_config
     int64_t k = 0;
     int64_t dimension = 0;
@@ -374,6 +382,8 @@ class Converter {
   absl::Status ConvertAllReduce(const Op& op);
   absl::Status ConvertReduceScatter(const Op& op);
   absl::Status ConvertAllToAll(const Op& op);
+  // The parts go from dimension `split` to `concat`.
+  absl::Status EmitAllToAll(const Op& op, Attrs attrs, int64_t split, int64_t concat, int64_t count);
   absl::Status ConvertAllToAllOfTuple(const Op& op);
   absl::Status ConvertDomain(const Op& op);
   absl::Status ConvertCollectivePermute(const Op& op);

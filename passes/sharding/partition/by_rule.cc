@@ -6,6 +6,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
+#include "ir/ops/opcode_set.h"
 #include "ir/sharding/replica_groups.h"
 #include "ir/sharding/tile_assignment.h"
 #include "passes/sharding/partition/identity.h"
@@ -73,7 +74,8 @@ ComputationPartitioner::RuleHandler ComputationPartitioner::HandlerOf(RuleClass 
 }
 
 bool ComputationPartitioner::DivideContraction(Instruction i, DividedOp* op) {
-  op->contraction = op->sums = true;
+  op->contraction = true;
+  op->combines = ReductionOp::kSum;
   // Convolutions of integers saturate, which sums of partial results would not.
   const bool saturates = i.opcode() == Opcode::kConvolution && IsInteger(i.shape().element_type());
   for (size_t f = 0; f < op->rule->factors.size(); ++f) {
@@ -93,7 +95,7 @@ bool ComputationPartitioner::DivideReduce(Instruction i, DividedOp* op) {
   const Computation reducer = i.computation_attr(Attr::kToApply);
   const std::optional<Opcode> opcode = BinaryOpcodeOf(reducer);
   const bool combines = i.operand_count() == 2 && opcode && HasIdentity(*opcode, i.operand(0).shape().element_type());
-  op->sums = combines && *opcode == Opcode::kAdd;
+  if (combines) op->combines = ReductionOf(*opcode, i.operand(0).shape().element_type());
   // Partial results are combined, or gathered if there are several arrays. Other computations on one array stay whole:
   // few are associative.
   bool gathers = i.operand_count() > 2;
@@ -107,16 +109,53 @@ bool ComputationPartitioner::DivideReduce(Instruction i, DividedOp* op) {
   return true;
 }
 
+namespace {
+
+// Which operands of an operation are partial results if its result is one, the others being whole.
+struct UnreducedForm {
+  int64_t operands = 0;      // the first so many; 0: no result is partial
+  bool elementwise = false;  // of parts too; others only of whole arrays
+  bool moves = false;        // elements stay as they are: also of maxima and minima
+};
+
+UnreducedForm UnreducedFormOf(Instruction i) {
+  static constexpr OpcodeSet kMoves = {Opcode::kBroadcast, Opcode::kConcatenate, Opcode::kReshape,
+                                       Opcode::kReverse,   Opcode::kSlice,       Opcode::kTranspose};
+  static constexpr OpcodeSet kSums = {Opcode::kAdd, Opcode::kSubtract, Opcode::kNegate};
+  const int64_t count = i.operand_count();
+  if (kMoves.Contains(i.opcode())) return {count, false, true};
+  if (kSums.Contains(i.opcode())) return {count, true, false};
+  if (i.opcode() == Opcode::kDynamicSlice) return {1, false, true};
+  if (i.opcode() == Opcode::kDynamicUpdateSlice) return {2, false, true};
+  if (i.opcode() == Opcode::kConvert) {
+    // To a type that has all values of the other one.
+    const ElementType from = i.operand(0).shape().element_type(), to = i.shape().element_type();
+    const bool widens = IsFloat(from) && IsFloat(to) && BitsOf(to) > BitsOf(from) && BitsOf(from) >= 16;
+    return {widens ? 1 : 0, true, true};
+  }
+  const bool same = i.opcode() == Opcode::kCustomCall && RuleClassOf(i) == RuleClass::kElementwise;
+  return {same && count == 1 ? 1 : 0, true, true};
+}
+
+}  // namespace
+
 bool ComputationPartitioner::KeepsUnreduced(Instruction i, const DividedOp& op) const {
-  if (op.results.size() != 1) return false;
-  const TilingRef wanted = op.results[0];
-  if (wanted->kind != ShardingKind::kUnreduced && wanted->unreduced.empty()) return false;
-  if (std::any_of(op.operands.begin(), op.operands.end(), [&](TilingRef t) { return t != wanted; })) return false;
-  constexpr Opcode kLinear[] = {Opcode::kAdd, Opcode::kSubtract, Opcode::kNegate};
-  const bool linear = std::find(std::begin(kLinear), std::end(kLinear), i.opcode()) != std::end(kLinear);
-  const bool moves =
-      i.opcode() == Opcode::kCustomCall && i.operand_count() == 1 && RuleClassOf(i) == RuleClass::kElementwise;
-  return moves || (linear && wanted->reduction == ReductionOp::kSum);
+  if (op.results.size() != 1 || !IsUnreduced(*op.results[0])) return false;
+  const Tiling& wanted = *op.results[0];
+  const UnreducedForm form = UnreducedFormOf(i);
+  if (form.operands == 0 || (!form.moves && wanted.reduction != ReductionOp::kSum)) return false;
+  for (size_t k = 0; k < op.operands.size(); ++k) {
+    const Tiling& own = *op.operands[k];
+    if (static_cast<int64_t>(k) >= form.operands) {
+      if (!own.replicated_everywhere()) return false;
+      continue;
+    }
+    if (form.elementwise && op.operands[k] == op.results[0]) continue;
+    const bool alike = IsUnreduced(own) && own.kind == wanted.kind && own.unreduced == wanted.unreduced &&
+                       own.reduction == wanted.reduction && own.order == wanted.order && own.manual == wanted.manual;
+    if (!alike || own.tiles() != 1 || wanted.tiles() != 1) return false;
+  }
+  return true;
 }
 
 Value ComputationPartitioner::EmitClone(const LocalOp& op) {
@@ -213,7 +252,7 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
   }
 
   if (KeepsUnreduced(i, ways[0]->op)) {
-    // Sums of partial results are partial results of the sum.
+    // The sum of partial results is a partial result of the sum, and likewise for what moves elements.
     std::vector<InstructionId> parts;
     for (const Instruction operand : operands) parts.push_back(LeafOf(operand).id);
     const InstructionId id = Clone(i, parts, LocalShapeOf(i.shape(), wanted));
@@ -244,7 +283,7 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
       Leaf& leaf = leaves[k];
       const auto combiner = [&] { return Combiner(i, leaf.shape.element_type()); };
       leaf.id = emitter_.CombineAndReshard(leaf.id, leaf.shape, choice.frame, DimsOf(*leaf.tiling, leaf.shape.rank()),
-                                           choice.partial, combiner, wanted[k], op.sums);
+                                           choice.partial, combiner, wanted[k], op.combines);
       leaf.tiling = wanted[k];
     }
   }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -112,7 +113,7 @@ class Emitter {
   // reduce-scatters where `to` takes the axes.
   InstructionId CombineAndReshard(InstructionId part, Shape whole, const Tiling& frame, std::vector<AxisList> dims,
                                   const AxisList& partial, const std::function<ComputationId()>& reducer, TilingRef to,
-                                  bool sums);
+                                  std::optional<ReductionOp> combines);
 
  private:
   // The devices that send and get, for FromTiles.
@@ -130,7 +131,15 @@ class Emitter {
   InstructionId EmitAllToAll(InstructionId part, Shape whole, const ReshardStep& step);
   InstructionId EmitPermute(InstructionId part, const Tiling& before, const ReshardStep& step);
   InstructionId ReduceUnreduced(InstructionId part, Shape whole, TilingRef* tiling);
-  InstructionId MakeUnreduced(InstructionId part, TilingRef to);
+  // Returns an array of identities of a reduction.
+  InstructionId Nones(Shape shape, ReductionOp reduction);
+  // Makes a value that all devices along `axes` have an unreduced one.
+  InstructionId MakeUnreduced(InstructionId part, const Tiling& to, const AxisList& axes);
+  // Reduces an unreduced value along the axes of which `to` is not unreduced, and updates its tiling. Returns false if
+  // `to` is unreduced otherwise.
+  bool ReduceDifference(InstructionId* value, Shape whole, TilingRef* from, const Tiling& to);
+  // Places a part that is tiled along axes of which `to` is unreduced among identities; nullopt if it is not so tiled.
+  std::optional<InstructionId> PlaceUnreduced(InstructionId part, Shape whole, const Tiling& from, const Tiling& to);
 
   ModuleState& state_;
   Builder builder_;

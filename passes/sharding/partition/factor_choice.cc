@@ -298,7 +298,7 @@ double Chooser::Cost(const Axes& axes) {
     }
     Tiling frame = result_frame;
     if (!partial.empty()) {
-      const Combination combination = PlanCombination(shape, frame_, dims, partial, *op_.results[i], op_.sums);
+      const Combination combination = PlanCombination(shape, frame_, dims, partial, *op_.results[i], op_.combines);
       if (!combination.scatters.empty()) {
         double scattered = bytes_of(combination.dims);
         for (const Combination::Scatter& s : combination.scatters) scattered *= static_cast<double>(SizeOf(s.axes));
@@ -307,6 +307,7 @@ double Chooser::Cost(const Axes& axes) {
       if (!combination.rest.empty()) cost += bytes_of(combination.dims) + 1;
       dims = combination.dims;
       frame.unreduced = combination.kept;
+      frame.reduction = op_.results[i]->reduction;
       if (!combination.kept.empty() && !op_.results[i]->tiled()) continue;
     }
     const TilingRef from = state_.tilings.Intern(WithDims(frame, std::move(dims)));
@@ -441,9 +442,9 @@ Tiling WithReversedTiles(Tiling frame, const AxisList& axes) {
 FactorChoice ChooseFactorAxes(ModuleState* state, const DividedOp& op) { return Chooser(state, op).Choose(); }
 
 Combination PlanCombination(Shape whole, const Tiling& frame, std::vector<AxisList> dims, AxisList partial,
-                            const Tiling& to, bool sums) {
+                            const Tiling& to, std::optional<ReductionOp> combines) {
   Combination result;
-  if (sums && to.reduction == ReductionOp::kSum) {
+  if (combines == to.reduction) {
     const AxisList& kept = to.kind == ShardingKind::kUnreduced ? partial : to.unreduced;
     const std::optional<AxisList> left = Subtract(partial, kept, frame.device_count);
     const std::optional<AxisList> missing = Subtract(kept, partial, frame.device_count);

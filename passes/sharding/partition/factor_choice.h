@@ -6,6 +6,7 @@
 #define HLOKIT_PASSES_SHARDING_PARTITION_FACTOR_CHOICE_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "passes/sharding/partition/emitter.h"
@@ -38,9 +39,9 @@ struct DividedOp {
     HaloWindow window;
   };
   std::vector<Window> windows;
-  std::vector<Instruction> sources;  // the operands, or values that stand for them
-  bool contraction = false;          // works as many times as the product of its factors
-  bool sums = false;                 // partial results are combined by addition
+  std::vector<Instruction> sources;     // the operands, or values that stand for them
+  bool contraction = false;             // works as many times as the product of its factors
+  std::optional<ReductionOp> combines;  // how partial results combine, if they may stay partial
 };
 
 // Returns the tiling that an array has under a choice.
@@ -64,9 +65,9 @@ struct Combination {
   AxisList rest;               // for the all-reduce
   AxisList kept;               // that stay partial, as `to` wants
 };
-// `sums`: partial results are summands, which they may stay.
+// `combines`: how partial results combine; those of another operation must not stay partial.
 Combination PlanCombination(Shape whole, const Tiling& frame, std::vector<AxisList> dims, AxisList partial,
-                            const Tiling& to, bool sums);
+                            const Tiling& to, std::optional<ReductionOp> combines);
 
 }  // namespace hlokit::spmd
 

@@ -80,6 +80,25 @@ InstructionId MakeIdentity(Emitter* emitter, Opcode opcode, ElementType type) {
   return emitter->builder().MakeScalar(type, IdentityBytes(opcode, type).data());
 }
 
+Opcode OpcodeOf(ReductionOp reduction, ElementType type) {
+  switch (reduction) {
+    case ReductionOp::kSum:
+      return type == ElementType::kPred ? Opcode::kOr : Opcode::kAdd;
+    case ReductionOp::kMax:
+      return Opcode::kMaximum;
+    case ReductionOp::kMin:
+      return Opcode::kMinimum;
+  }
+  return Opcode::kAdd;
+}
+
+std::optional<ReductionOp> ReductionOf(Opcode opcode, ElementType type) {
+  for (const ReductionOp reduction : {ReductionOp::kSum, ReductionOp::kMax, ReductionOp::kMin}) {
+    if (OpcodeOf(reduction, type) == opcode) return reduction;
+  }
+  return std::nullopt;
+}
+
 bool IsIdempotent(Opcode opcode) { return HasTrait(opcode, kIdempotent); }
 
 bool IsIdentity(Instruction scalar, Opcode opcode) {

@@ -184,6 +184,7 @@ bool ComputationPartitioner::DivideScatter(Instruction i, DividedOp* op) {
   }
   const std::optional<Opcode> opcode = BinaryOpcodeOf(i.computation_attr(Attr::kToApply));
   if (count != 1 || !opcode || !HasIdentity(*opcode, i.operand(0).shape().element_type())) return true;
+  op->combines = ReductionOf(*opcode, i.operand(0).shape().element_type());
   for (int64_t d = 0; d < i.operand(1).shape().rank(); ++d) {
     const size_t f = FactorOf(*op->rule, 1, d);
     if (op->rule->factors[f].kind == FactorKind::kReduced) op->divisible[f] = op->combined[f] = true;

@@ -11,22 +11,6 @@
 #include "passes/sharding/partition/identity.h"
 
 namespace hlokit::spmd {
-namespace {
-
-Opcode OpcodeOf(ReductionOp reduction, ElementType type) {
-  switch (reduction) {
-    case ReductionOp::kSum:
-      return type == ElementType::kPred ? Opcode::kOr : Opcode::kAdd;
-    case ReductionOp::kMax:
-      return Opcode::kMaximum;
-    case ReductionOp::kMin:
-      return Opcode::kMinimum;
-  }
-  return Opcode::kAdd;
-}
-
-}  // namespace
-
 InstructionId Emitter::EmitSlice(InstructionId part, Shape whole, const Tiling& before, const ReshardStep& step) {
   const std::vector<int64_t> sizes = LocalSizes(whole.dims(), step.after);
   std::vector<int64_t> padded = LocalSizes(whole.dims(), before);
@@ -209,25 +193,86 @@ InstructionId Emitter::ReduceUnreduced(InstructionId part, Shape whole, TilingRe
   return reduced;
 }
 
+namespace {
+
+// Returns the tiling with what each device has of an unreduced value as axes.
+Tiling AsTiled(const Tiling& tiling, int64_t rank, int64_t partitions) {
+  if (tiling.kind != ShardingKind::kUnreduced) return tiling;
+  Tiling tiled = Tiling::Of(ShardingKind::kTiled);
+  tiled.reduction = tiling.reduction;
+  tiled.device_count = partitions;
+  tiled.dims.resize(static_cast<size_t>(rank));
+  if (partitions > 1) tiled.unreduced = {{1, partitions}};
+  return tiled;
+}
+
+bool IsUnreduced(const Tiling& tiling) { return tiling.kind == ShardingKind::kUnreduced || !tiling.unreduced.empty(); }
+
+}  // namespace
+
+InstructionId Emitter::Nones(Shape shape, ReductionOp reduction) {
+  const ElementType type = shape.element_type();
+  const Opcode opcode = OpcodeOf(reduction, type);
+  return Splat(shape, HasIdentity(opcode, type) ? MakeIdentity(this, opcode, type) : Scalar(type, 0));
+}
+
 // The first device of each group keeps the value, the others have the identity. Minimum and maximum need none.
-InstructionId Emitter::MakeUnreduced(InstructionId part, TilingRef to) {
-  if (to->reduction != ReductionOp::kSum) return part;
-  Tiling frame = *to;
-  AxisList axes = to->unreduced;
-  if (to->kind == ShardingKind::kUnreduced) {
-    frame = Tiling();
-    frame.device_count = state_.partitions;
-    if (state_.partitions > 1) axes = {{1, state_.partitions}};
-  }
-  if (axes.empty()) return part;
+InstructionId Emitter::MakeUnreduced(InstructionId part, const Tiling& to, const AxisList& axes) {
+  if (to.reduction != ReductionOp::kSum || SizeOf(axes) == 1) return part;
   const Shape shape = builder_.shape_of(part);
   const InstructionId zero = Constant(0);
-  const InstructionId first = builder_.MakeCompare(ComparisonDirection::kEq, TileNumber(frame, axes), zero);
-  const ElementType type = shape.element_type();
-  const Opcode sum = OpcodeOf(to->reduction, type);
-  const InstructionId none = HasIdentity(sum, type) ? MakeIdentity(this, sum, type) : Scalar(type, 0);
-  const InstructionId nones = Splat(shape, none);
-  return Select(Splat(shape, first), part, nones);
+  const InstructionId first = builder_.MakeCompare(ComparisonDirection::kEq, TileNumber(to, axes), zero);
+  return Select(Splat(shape, first), part, Nones(shape, to.reduction));
+}
+
+std::optional<InstructionId> Emitter::PlaceUnreduced(InstructionId part, Shape whole, const Tiling& from,
+                                                     const Tiling& to) {
+  if (!from.tiled() || from.order != to.order || from.device_count != to.device_count || IsUnreduced(from) ||
+      from.manual != to.manual || from.rank() != to.rank()) {
+    return std::nullopt;
+  }
+  const auto rank = static_cast<size_t>(whole.rank());
+  AxisList left = to.unreduced;
+  std::vector<InstructionId> starts(rank, Constant(0));
+  std::vector<int64_t> sizes = LocalSizes(whole.dims(), to), padded = sizes;
+  const std::vector<int64_t> local = LocalSizes(whole.dims(), from);
+  bool moved = false;
+  for (size_t d = 0; d < rank; ++d) {
+    if (!IsPrefix(to.dims[d], from.dims[d])) return std::nullopt;
+    AxisList axes = from.dims[d];
+    if (!TakeMajor(&axes, SizeOf(to.dims[d]))) return std::nullopt;
+    if (SizeOf(axes) == 1) continue;
+    const std::optional<AxisList> missing = Subtract(axes, left, to.device_count);
+    const std::optional<AxisList> rest = Subtract(left, axes, to.device_count);
+    if (!missing || !missing->empty() || !rest) return std::nullopt;
+    left = *rest;
+    padded[d] = local[d] * SizeOf(axes);
+    if (padded[d] != sizes[d] && SizeOf(to.dims[d]) != 1) return std::nullopt;
+    starts[d] = Times(TileNumber(to, axes), local[d]);
+    moved = true;
+  }
+  if (!moved) return std::nullopt;
+  std::vector<InstructionId> update = {Nones(builder_.shapes().Array(whole.element_type(), padded), to.reduction),
+                                       part};
+  update.insert(update.end(), starts.begin(), starts.end());
+  const InstructionId placed =
+      builder_.Make(Opcode::kDynamicUpdateSlice, builder_.shapes().Array(whole.element_type(), padded), update);
+  return MakeUnreduced(SliceTo(placed, sizes), to, left);
+}
+
+bool Emitter::ReduceDifference(InstructionId* value, Shape whole, TilingRef* from, const Tiling& to) {
+  Tiling tiled = AsTiled(**from, whole.rank(), state_.partitions);
+  if (tiled.reduction != to.reduction || tiled.order != to.order || tiled.device_count != to.device_count) return false;
+  const std::optional<AxisList> missing = Subtract(to.unreduced, tiled.unreduced, to.device_count);
+  const std::optional<AxisList> rest = Subtract(tiled.unreduced, to.unreduced, to.device_count);
+  if (!missing || !missing->empty() || !rest) return false;
+  if (!rest->empty()) {
+    const ElementType type = whole.element_type();
+    *value = AllReduce(*value, tiled, *rest, state_.Reducer(OpcodeOf(to.reduction, type), type));
+  }
+  tiled.unreduced = to.unreduced;
+  *from = state_.tilings.Intern(std::move(tiled));
+  return true;
 }
 
 InstructionId Emitter::Reshard(InstructionId part, Shape whole, TilingRef from, TilingRef to) {
@@ -238,18 +283,21 @@ InstructionId Emitter::Reshard(InstructionId part, Shape whole, TilingRef from, 
   const auto found = reshards_.find(key);
   if (found != reshards_.end()) return found->second;
 
-  const auto is_unreduced = [](TilingRef t) { return t->kind == ShardingKind::kUnreduced || !t->unreduced.empty(); };
   InstructionId value = part;
   TilingRef target = to;
-  // What is partial along the same axes stays so.
-  const bool stays = from->tiled() && to->tiled() && !to->unreduced.empty() && from->unreduced == to->unreduced &&
-                     from->reduction == to->reduction && from->order == to->order;
-  if (is_unreduced(to) && !stays) {
-    Tiling reduced = to->kind == ShardingKind::kUnreduced ? Tiling() : *to;
+  const Tiling wanted = AsTiled(*to, whole.rank(), state_.partitions);
+  const bool stays = IsUnreduced(*from) && IsUnreduced(*to) && ReduceDifference(&value, whole, &from, wanted);
+  if (IsUnreduced(*to) && !stays) {
+    // A part stays on its device, among identities.
+    if (const std::optional<InstructionId> placed = PlaceUnreduced(part, whole, *from, wanted)) {
+      reshards_[key] = *placed;
+      return *placed;
+    }
+    Tiling reduced = wanted;
     reduced.unreduced.clear();
     target = state_.tilings.Intern(std::move(reduced));
   }
-  if (is_unreduced(from) && !stays) value = ReduceUnreduced(value, whole, &from);
+  if (IsUnreduced(*from) && !stays) value = ReduceUnreduced(value, whole, &from);
   const ReshardPlan& plan = state_.PlanFor(whole, from, target);
   if (plan.rematerialized) state_.full_gathers.push_back({part, whole, from, target});
   // Steps may add plans, so the plan is read by index from its own copy.
@@ -272,15 +320,16 @@ InstructionId Emitter::Reshard(InstructionId part, Shape whole, TilingRef from, 
     }
     before = &step.after;
   }
-  if (target != to) value = MakeUnreduced(value, to);
+  if (target != to) value = MakeUnreduced(value, wanted, wanted.unreduced);
   reshards_[key] = value;
   return value;
 }
 
 InstructionId Emitter::CombineAndReshard(InstructionId part, Shape whole, const Tiling& frame,
                                          std::vector<AxisList> dims, const AxisList& partial,
-                                         const std::function<ComputationId()>& reducer, TilingRef to, bool sums) {
-  const Combination combination = PlanCombination(whole, frame, dims, partial, *to, sums);
+                                         const std::function<ComputationId()>& reducer, TilingRef to,
+                                         std::optional<ReductionOp> combines) {
+  const Combination combination = PlanCombination(whole, frame, dims, partial, *to, combines);
   if (!combination.scatters.empty()) {
     std::vector<int64_t> padded = ToVector(builder_.shape_of(part).dims()), sizes = padded;
     for (const Combination::Scatter& scatter : combination.scatters) {
@@ -319,6 +368,7 @@ InstructionId Emitter::CombineAndReshard(InstructionId part, Shape whole, const 
   if (!combination.kept.empty() && to->kind == ShardingKind::kUnreduced) return part;
   Tiling after = frame;
   after.unreduced = combination.kept;
+  if (!combination.kept.empty()) after.reduction = to->reduction;
   return Reshard(part, whole, state_.tilings.Intern(WithDims(after, combination.dims)), to);
 }
 

@@ -82,7 +82,7 @@ std::optional<Value> ComputationPartitioner::WindowedDot(const DividedOp& divide
   if (op->choice->partial.empty()) return std::nullopt;
   const std::vector<AxisList> dims = DimsOf(*op->results[0], i.shape().rank());
   const Combination combination =
-      PlanCombination(i.shape(), op->choice->frame, dims, op->choice->partial, *divided.results[0], divided.sums);
+      PlanCombination(i.shape(), op->choice->frame, dims, op->choice->partial, *divided.results[0], divided.combines);
   if (combination.scatters.size() != 1) return std::nullopt;
   const Combination::Scatter& scatter = combination.scatters[0];
   const int64_t tiles = SizeOf(scatter.axes);

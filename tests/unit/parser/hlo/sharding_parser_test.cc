@@ -53,6 +53,10 @@ TEST_F(ShardingParserTest, Unnamed) {
   ExpectStays("{manual}");
   ExpectStays("{unknown}");
   ExpectStays("{unreduced=max}");
+  ExpectStays(
+      R"({devices=[2,2]<=[4] last_tile_dims={unreduced} metadata={op_type="sdy::reduction_op" op_name="MAX"}})");
+  ExpectStays(
+      R"({devices=[2,2]<=[4] last_tile_dims={unreduced} metadata={{op_name="a"}, {op_type="sdy::reduction_op" op_name="MIN"}}})");
   ExpectStays("{maximal device=42}");
   ExpectStays("{devices=[2,1]0,1}");
   ExpectStays("{devices=[2,2]<=[4] last_tile_dim_replicate}");
@@ -78,6 +82,7 @@ TEST_F(ShardingParserTest, BroughtIntoNormalForm) {
       {"{devices=[1,4]0,1,2,3 last_tile_dim_replicate}", "{replicated}"},
       {"{devices=[1,1]<=[1] last_tile_dim_replicate}", "{replicated}"},
       {"{unreduced}", R"({unreduced metadata={op_type="sdy::reduction_op" op_name="SUM"}})"},
+      {R"({unreduced metadata={op_type="sdy::reduction_op" op_name="MIN"}})", "{unreduced=min}"},
       {"{unreduced=sum}", R"({unreduced metadata={op_type="sdy::reduction_op" op_name="SUM"}})"},
   };
   for (const auto& [text, normal] : cases) {
