@@ -186,15 +186,18 @@ absl::Status Converter::ConvertCustomCall(const Op& op) {
   if (std::optional<absl::Status> recomposed = ConvertRecomposed(op)) return *std::move(recomposed);
   if (StringOf(op, "call_target_name") == "ApproxTopK") return ConvertApproxTopK(op);
   if (std::optional<absl::Status> collective = ConvertAsyncCall(op)) return *std::move(collective);
-  const NodeId dictionary = BackendConfigOf(program_, op);
-  if (StringOf(op, "call_target_name") == "ragged_all_to_all" && dictionary.valid() &&
-      nodes().kind(dictionary) == NodeKind::kDictionary) {
+  const NodeId config = BackendConfigOf(program_, op);
+  if (StringOf(op, "call_target_name") == "ragged_all_to_all" && config.valid() &&
+      nodes().kind(config) == NodeKind::kDictionary) {
     return ConvertRaggedAllToAll(op);
   }
   Attrs attrs = {String(Attr::kCustomCallTarget, StringOf(op, "call_target_name"))};
   if (IntOf(op, "has_side_effect") != 0) attrs.push_back({Attr::kCustomCallHasSideEffect, 1});
-  const int64_t version = IntOf(op, "api_version", 1);
+  int64_t version = IntOf(op, "api_version", 1);
   if (version < 0 || version > 4) return Error(op, "has an unknown API version");
+  // A dictionary that stands beside an empty string, as JAX writes it, is of a typed call, as in XLA.
+  const bool typed = config.valid() && nodes().kind(config) == NodeKind::kDictionary;
+  if (version == 1 && typed) version = static_cast<int64_t>(CustomCallApiVersion::kTypedFfi);
   attrs.push_back({Attr::kApiVersion, static_cast<uint32_t>(version)});
   if (!EnumOf(op, "custom_call_schedule").empty()) {
     const std::string text = StrCat("SCHEDULE_", EnumOf(op, "custom_call_schedule"));
@@ -202,7 +205,6 @@ absl::Status Converter::ConvertCustomCall(const Op& op) {
     if (!schedule) return Error(op, "has a schedule that HLO does not know");
     if (*schedule != 0) attrs.push_back({Attr::kSchedule, *schedule});
   }
-  const NodeId config = BackendConfigOf(program_, op);
   if (config.valid()) {
     const std::string text =
         nodes().kind(config) == NodeKind::kString ? std::string(nodes().text(config)) : mlir::ToText(nodes(), config);
