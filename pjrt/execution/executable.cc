@@ -50,6 +50,30 @@ const Module& CompiledProgram::ShownModule() const {
   return loaded != nullptr && loaded_as_given ? loaded->module() : *program.module;
 }
 
+namespace {
+
+// What the instructions of the entry read of their first operands, of their second ones, and so on.
+std::vector<int64_t> BytesReadByOperand(const CostAnalysis& costs, const Module& module) {
+  std::vector<int64_t> read;
+  for (const Instruction i : module.entry().instructions()) {
+    if (costs.Of(i).bytes_read == 0) continue;
+    for (int64_t k = 0; k < i.operand_count(); ++k) {
+      if (static_cast<size_t>(k) >= read.size()) read.resize(static_cast<size_t>(k) + 1, 0);
+      int64_t& sum = read[static_cast<size_t>(k)];
+      if (i.opcode() == Opcode::kFusion) {
+        sum += costs.ParameterBytesRead(i.computation_attr(Attr::kCalls), k);
+      } else if (k == 0 && HasTrait(i.opcode(), kReadsPart)) {
+        sum += BufferBytes(i.shape());
+      } else {
+        sum += BufferBytes(i.operand(k).shape());
+      }
+    }
+  }
+  return read;
+}
+
+}  // namespace
+
 const NamedValues& CompiledProgram::CostProperties() const {
   std::lock_guard<std::mutex> lock(mutex_);
   if (cost_ == nullptr) {
@@ -60,6 +84,10 @@ const NamedValues& CompiledProgram::CostProperties() const {
     cost_->Add("transcendentals", static_cast<float>(cost.transcendentals));
     cost_->Add("bytes accessed", static_cast<float>(cost.bytes()));
     cost_->Add("bytes accessedout{}", static_cast<float>(cost.bytes_written));
+    const std::vector<int64_t> read = BytesReadByOperand(costs, ShownModule());
+    for (size_t k = 0; k < read.size(); ++k) {
+      cost_->Add(StrCat("bytes accessed", static_cast<int64_t>(k), "{}"), static_cast<float>(read[k]));
+    }
   }
   return *cost_;
 }

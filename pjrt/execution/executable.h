@@ -47,11 +47,10 @@ struct CompiledProgram {
   std::shared_ptr<runtime::Executable> loaded;
   // The loaded program has the parameters and results of the program, and no sizes besides.
   bool loaded_as_given = true;
-
- private:
   // The program as it runs, if it is loaded and has the same parameters and results; otherwise as it is.
   const Module& ShownModule() const;
 
+ private:
   mutable std::mutex mutex_;
   mutable std::unique_ptr<NamedValues> cost_;
   mutable std::optional<absl::StatusOr<std::string>> optimized_;

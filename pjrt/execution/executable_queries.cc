@@ -119,7 +119,8 @@ absl::Status Executable_Fingerprint(PJRT_Executable_Fingerprint_Args* args) {
 
 absl::Status Executable_GetCompiledMemoryStats(PJRT_Executable_GetCompiledMemoryStats_Args* args) {
   using Args = PJRT_Executable_GetCompiledMemoryStats_Args;
-  const Program& program = args->executable->compiled->program;
+  const CompiledProgram& compiled = *args->executable->compiled;
+  const Program& program = compiled.program;
   int64_t arguments = 0, results = 0, aliased = 0;
   for (const ProgramValue& parameter : program.parameters) {
     arguments += parameter.spec.bytes;
@@ -127,7 +128,7 @@ absl::Status Executable_GetCompiledMemoryStats(PJRT_Executable_GetCompiledMemory
   }
   for (const ProgramValue& result : program.results) results += result.spec.bytes;
   aliased = std::min(aliased, results);
-  const absl::StatusOr<MemoryAnalysis> analysis = MemoryAnalysis::Create(*program.module);
+  const absl::StatusOr<MemoryAnalysis> analysis = MemoryAnalysis::Create(compiled.ShownModule());
   if (!analysis.ok()) return analysis.status();
   const MemoryUse& use = analysis->OfModule();
   const int64_t temporary = std::max<int64_t>(use.peak_bytes - arguments - (results - aliased), 0);
@@ -138,9 +139,10 @@ absl::Status Executable_GetCompiledMemoryStats(PJRT_Executable_GetCompiledMemory
   SetField(args, &Args::temp_size_in_bytes, temporary);
   for (const auto field :
        {&Args::host_generated_code_size_in_bytes, &Args::host_argument_size_in_bytes, &Args::host_output_size_in_bytes,
-        &Args::host_alias_size_in_bytes, &Args::host_temp_size_in_bytes, &Args::indefinite_allocations}) {
+        &Args::host_alias_size_in_bytes, &Args::host_temp_size_in_bytes}) {
     SetField(args, field, int64_t{0});
   }
+  SetField(args, &Args::indefinite_allocations, arguments + results - aliased);
   SetField(args, &Args::peak_memory_in_bytes, use.peak_bytes);
   SetField(args, &Args::total_size_in_bytes, arguments + results - aliased + temporary);
   SetField(args, &Args::total_allocation_bytes, arguments + results - aliased + temporary);

@@ -135,6 +135,24 @@ def _set_up_compilation_cache() -> None:
     compilation_cache.is_cache_used = is_cache_used
 
 
+def _set_up_cost_analysis() -> None:
+    """The costs of a program that is not compiled yet are those that JAX computes for its CPU."""
+    from jax._src import xla_bridge
+    from jax._src.interpreters import pxla
+    from jax._src.lib import _jax
+
+    original = pxla.MeshComputation.cost_analysis
+
+    @functools.wraps(original)
+    def cost_analysis(self: Any) -> Any:
+        backend = self.compile_args["backend"]
+        if getattr(backend, "platform", None) != PLATFORM:
+            return original(self)
+        return _jax.hlo_module_cost_analysis(xla_bridge.get_backend("cpu"), self.hlo().as_hlo_module())
+
+    pxla.MeshComputation.cost_analysis = cost_analysis
+
+
 def _set_up_donation() -> None:
     from jax._src.interpreters import mlir
 
@@ -260,6 +278,7 @@ def set_up(api: Any) -> None:
         "the host's arrays": _set_up_host,
         "lowerings": _set_up_lowerings,
         "the compilation cache": _set_up_compilation_cache,
+        "costs": _set_up_cost_analysis,
         "donation": _set_up_donation,
         "custom calls": lambda: _set_up_custom_calls(plugin),
         "host callbacks": lambda: _callbacks.set_up(plugin, PLATFORM),

@@ -142,8 +142,9 @@ def what_compiled_programs_say():
     sizes = [getattr(memory, f"{name}_size_in_bytes") for name in ("argument", "output", "alias")]
     texts = ["stablehlo.tanh" in lowered.as_text(), "stablehlo.tanh" in lowered.as_text("stablehlo"),
              "tanh" in lowered.as_text("hlo"), "ENTRY" in compiled.as_text()]
-    keys = {"flops", "transcendentals", "bytes accessed", "bytes accessedout{}"} <= set(cost)
-    return keys, cost["flops"] > 1000, cost["transcendentals"], sizes, memory.temp_size_in_bytes >= 0, texts
+    keys = {"flops", "transcendentals", "bytes accessed", "bytes accessedout{}", "bytes accessed0{}"} <= set(cost)
+    before = lowered.cost_analysis()
+    return keys, cost["flops"] > 1000, cost["transcendentals"], sizes, memory.temp_size_in_bytes >= 0, texts, before
 
 
 @program
