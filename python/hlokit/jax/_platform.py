@@ -39,10 +39,13 @@ def _called_export(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_this_platform(branches: Any) -> Any:
-    """The platforms of the branches of lax.platform_dependent: that for the CPU is for this one, if no other is."""
-    if branches is None or None in branches or any(PLATFORM in names for names in branches):
+    """The platforms of the branches of lax.platform_dependent: that for the CPU is for this one, unless another is.
+
+    None stands for the platforms that no branch names.
+    """
+    if branches is None or any(names is not None and PLATFORM in names for names in branches):
         return branches
-    return tuple((*names, PLATFORM) if "cpu" in names else names for names in branches)
+    return tuple((*names, PLATFORM) if names is not None and "cpu" in names else names for names in branches)
 
 
 def _branch_index(rule: Callable[..., Any]) -> Callable[..., Any]:

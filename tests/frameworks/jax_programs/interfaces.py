@@ -72,7 +72,10 @@ def exports_for_the_cpu():
 @program
 def branches_by_platform():
     f = lambda x: jax.lax.platform_dependent(x, cpu=lambda v: v + 1, tpu=lambda v: v + 2)
-    return f(jnp.ones(2)), jax.jit(f)(jnp.ones(2)), jax.jit(jax.grad(lambda x: f(x * x)))(3.0)
+    g = lambda x: jax.lax.platform_dependent(x, cpu=lambda v: v * 3, default=lambda v: v * 5)
+    other = lambda x: jax.lax.platform_dependent(x, tpu=lambda v: v * 3, default=lambda v: v * 5)
+    return f(jnp.ones(2)), jax.jit(f)(jnp.ones(2)), jax.jit(jax.grad(lambda x: f(x * x)))(3.0), jax.jit(g)(2.0), jax.vmap(g)(
+        jnp.ones(3)), jax.jit(other)(2.0)
 
 
 @program
