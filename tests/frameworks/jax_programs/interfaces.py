@@ -220,3 +220,13 @@ def profiler_server():
         return jax.jit(lambda x: x + 1)(1.0)
     finally:
         jax.profiler.stop_server()
+
+
+@program
+def calls_that_stay():
+    try:
+        from jax.experimental.xla_metadata import xla_metadata_call
+    except ImportError:  # older releases
+        return None
+    f = jax.jit(lambda x: jnp.sin(xla_metadata_call(inlineable="false")(lambda v: v * 2)(x)))
+    return f(jnp.ones(3)), 'inlineable="false"' in f.lower(jnp.ones(3)).compile().as_text()
