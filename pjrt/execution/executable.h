@@ -52,11 +52,10 @@ struct CompiledProgram {
   std::string simulated_device;
   // The loaded program has the parameters and results of the program, and no sizes besides.
   bool loaded_as_given = true;
-
- private:
   // The program as it runs, if it is loaded and has the same parameters and results; otherwise as it is.
   const Module& ShownModule() const;
 
+ private:
   mutable std::mutex mutex_;  // of cost_ and optimized_
   mutable std::unique_ptr<NamedValues> cost_;
   mutable std::once_flag simulated_once_;

@@ -137,7 +137,7 @@ absl::StatusOr<MemoryStats> MemoryStatsOf(const CompiledProgram& compiled) {
   }
   for (const ProgramValue& result : program.results) stats.results += result.spec.bytes;
   stats.aliased = std::min(stats.aliased, stats.results);
-  const absl::StatusOr<MemoryAnalysis> analysis = MemoryAnalysis::Create(*program.module);
+  const absl::StatusOr<MemoryAnalysis> analysis = MemoryAnalysis::Create(compiled.ShownModule());
   if (!analysis.ok()) return analysis.status();
   stats.peak = analysis->OfModule().peak_bytes;
   return stats;
@@ -158,9 +158,10 @@ absl::Status Executable_GetCompiledMemoryStats(PJRT_Executable_GetCompiledMemory
   SetField(args, &Args::temp_size_in_bytes, temporary);
   for (const auto field :
        {&Args::host_generated_code_size_in_bytes, &Args::host_argument_size_in_bytes, &Args::host_output_size_in_bytes,
-        &Args::host_alias_size_in_bytes, &Args::host_temp_size_in_bytes, &Args::indefinite_allocations}) {
+        &Args::host_alias_size_in_bytes, &Args::host_temp_size_in_bytes}) {
     SetField(args, field, int64_t{0});
   }
+  SetField(args, &Args::indefinite_allocations, passed);
   SetField(args, &Args::peak_memory_in_bytes, stats->peak);
   SetField(args, &Args::total_size_in_bytes, passed + temporary);
   SetField(args, &Args::total_allocation_bytes, passed + temporary);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/simplify/calls/inline.h"
 
+#include <string_view>
 #include <vector>
 
 #include "ir/graph/traversal.h"
+#include "ir/text/frontend_attributes.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
 #include "passes/core/pass_row.h"
@@ -13,10 +15,19 @@
 namespace hlokit {
 namespace {
 
+// Returns true for calls of which the program says that they stay calls. Shardy says it of the bodies of its manual
+// computations, until the program is partitioned.
+bool IsKept(Instruction call, Computation callee) {
+  const StringId value = FindFrontendAttribute(call, "inlineable");
+  return value.valid() && call.module().context().str(value) == "false" &&
+         callee.name().find("sdy.manual_computation_body") == std::string_view::npos;
+}
+
 bool MayInline(Instruction call, Computation callee) {
-  return !call.bool_attr(Attr::kIsComposite) && callee.execution_thread() == call.parent().execution_thread() &&
-         !call.has_control_edges() && !call.has(Attr::kBackendConfig) &&
-         call.operand_count() == callee.parameter_count() && callee.root().shape() == call.shape();
+  return !IsKept(call, callee) && !call.bool_attr(Attr::kIsComposite) &&
+         callee.execution_thread() == call.parent().execution_thread() && !call.has_control_edges() &&
+         !call.has(Attr::kBackendConfig) && call.operand_count() == callee.parameter_count() &&
+         callee.root().shape() == call.shape();
 }
 
 // Returns how many instructions the module gains if all calls of `callee` are inlined, before simplification.

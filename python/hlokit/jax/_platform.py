@@ -39,10 +39,13 @@ def _called_export(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_this_platform(branches: Any) -> Any:
-    """The platforms of the branches of lax.platform_dependent: that for the CPU is for this one, if no other is."""
+    """The platforms of the branches of lax.platform_dependent: that for the CPU is for this one, unless another is.
+
+    None stands for the platforms that no branch names.
+    """
     if branches is None or any(names is not None and PLATFORM in names for names in branches):
         return branches
-    return tuple(names if names is None or "cpu" not in names else (*names, PLATFORM) for names in branches)
+    return tuple((*names, PLATFORM) if names is not None and "cpu" in names else names for names in branches)
 
 
 def _branch_index(rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -141,6 +144,24 @@ def _set_up_pallas() -> None:
     from jax._src.pallas import mpmd
 
     mlir.register_lowering(mpmd.mpmd_map_p, mpmd._mpmd_map_fallback_lowering, platform=PLATFORM)
+
+
+def _set_up_cost_analysis() -> None:
+    """The costs of a program that is not compiled yet are those that JAX computes for its CPU."""
+    from jax._src import xla_bridge
+    from jax._src.interpreters import pxla
+    from jax._src.lib import _jax
+
+    original = pxla.MeshComputation.cost_analysis
+
+    @functools.wraps(original)
+    def cost_analysis(self: Any) -> Any:
+        backend = self.compile_args["backend"]
+        if getattr(backend, "platform", None) != PLATFORM:
+            return original(self)
+        return _jax.hlo_module_cost_analysis(xla_bridge.get_backend("cpu"), self.hlo().as_hlo_module())
+
+    pxla.MeshComputation.cost_analysis = cost_analysis
 
 
 def _set_up_donation() -> None:
@@ -305,6 +326,7 @@ def set_up(api: Any, in_callback: bool = False) -> None:
         "the host's arrays": _set_up_host,
         "lowerings": _set_up_lowerings,
         "the compilation cache": _set_up_compilation_cache,
+        "costs": _set_up_cost_analysis,
         "donation": _set_up_donation,
         "custom calls": lambda: _set_up_custom_calls(plugin),
         "Pallas": _set_up_pallas,

@@ -72,7 +72,10 @@ def exports_for_the_cpu():
 @program
 def branches_by_platform():
     f = lambda x: jax.lax.platform_dependent(x, cpu=lambda v: v + 1, tpu=lambda v: v + 2)
-    return f(jnp.ones(2)), jax.jit(f)(jnp.ones(2)), jax.jit(jax.grad(lambda x: f(x * x)))(3.0)
+    g = lambda x: jax.lax.platform_dependent(x, cpu=lambda v: v * 3, default=lambda v: v * 5)
+    other = lambda x: jax.lax.platform_dependent(x, tpu=lambda v: v * 3, default=lambda v: v * 5)
+    return f(jnp.ones(2)), jax.jit(f)(jnp.ones(2)), jax.jit(jax.grad(lambda x: f(x * x)))(3.0), jax.jit(g)(2.0), jax.vmap(g)(
+        jnp.ones(3)), jax.jit(other)(2.0)
 
 
 @program
@@ -142,8 +145,9 @@ def what_compiled_programs_say():
     sizes = [getattr(memory, f"{name}_size_in_bytes") for name in ("argument", "output", "alias")]
     texts = ["stablehlo.tanh" in lowered.as_text(), "stablehlo.tanh" in lowered.as_text("stablehlo"),
              "tanh" in lowered.as_text("hlo"), "ENTRY" in compiled.as_text()]
-    keys = {"flops", "transcendentals", "bytes accessed", "bytes accessedout{}"} <= set(cost)
-    return keys, cost["flops"] > 1000, cost["transcendentals"], sizes, memory.temp_size_in_bytes >= 0, texts
+    keys = {"flops", "transcendentals", "bytes accessed", "bytes accessedout{}", "bytes accessed0{}"} <= set(cost)
+    before = lowered.cost_analysis()
+    return keys, cost["flops"] > 1000, cost["transcendentals"], sizes, memory.temp_size_in_bytes >= 0, texts, before
 
 
 @program
@@ -216,3 +220,13 @@ def profiler_server():
         return jax.jit(lambda x: x + 1)(1.0)
     finally:
         jax.profiler.stop_server()
+
+
+@program
+def calls_that_stay():
+    try:
+        from jax.experimental.xla_metadata import xla_metadata_call
+    except ImportError:  # older releases
+        return None
+    f = jax.jit(lambda x: jnp.sin(xla_metadata_call(inlineable="false")(lambda v: v * 2)(x)))
+    return f(jnp.ones(3)), 'inlineable="false"' in f.lower(jnp.ones(3)).compile().as_text()
