@@ -23,7 +23,7 @@ struct NumberedType {
   XLA_FFI_DataType number;
 };
 // Of whole bytes.
-constexpr NumberedType kTypes[] = {
+constexpr NumberedType kNumberedTypes[] = {
     {ElementType::kPred, 1},
     {ElementType::kS8, 2},
     {ElementType::kS16, 3},
@@ -55,7 +55,7 @@ constexpr size_t kMaxArrayBytes = size_t{1} << 24;  // of one attribute
 }  // namespace
 
 XLA_FFI_DataType FfiTypeOf(ElementType type) {
-  for (const NumberedType& numbered : kTypes) {
+  for (const NumberedType& numbered : kNumberedTypes) {
     if (numbered.type == type) return numbered.number;
   }
   return 0;
