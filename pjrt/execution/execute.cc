@@ -241,7 +241,8 @@ absl::Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* args) 
     fixed = absl::MakeConstSpan(options->non_donatable_input_indices, options->num_non_donatable_input_indices);
   }
   const CompiledProgram& compiled = *executable.compiled;
-  if (args->num_args != compiled.program.parameters.size()) {
+  // A process that has none of the devices gives no arguments.
+  if (args->num_devices != 0 && args->num_args != compiled.program.parameters.size()) {
     return absl::InvalidArgumentError(StrCat("the program takes ",
                                              static_cast<int64_t>(compiled.program.parameters.size()), " arguments, ",
                                              static_cast<int64_t>(args->num_args), " are given"));
@@ -249,7 +250,7 @@ absl::Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* args) 
   const absl::StatusOr<std::vector<PJRT_Device*>> devices =
       DevicesOfCall(executable, args->execute_device, args->num_devices);
   if (!devices.ok()) return devices.status();
-  if (args->output_lists == nullptr && !compiled.program.results.empty()) {
+  if (args->output_lists == nullptr && !compiled.program.results.empty() && !devices->empty()) {
     return absl::InvalidArgumentError("the lists of results are null");
   }
   std::vector<DeviceCall> calls;

@@ -50,7 +50,7 @@ def programs():
 
     def put(value, on, *spec):
         sharding = NamedSharding(on, P(*spec))
-        return jax.make_array_from_callback(value.shape, sharding, lambda index: value[index])
+        return jax.make_array_from_callback(value.shape, sharding, lambda index: value[index], dtype=value.dtype)
 
     def parts(array):
         return {str(s.index): np.asarray(s.data) for s in array.addressable_shards}
@@ -119,12 +119,34 @@ def programs():
 
     def utilities():
         multihost_utils.sync_global_devices("start")
-        one = multihost_utils.broadcast_one_to_all(np.arange(3) + 7)
+        one = multihost_utils.broadcast_one_to_all(np.arange(3, dtype="i4") + 7)
         own = multihost_utils.process_allgather(np.array([jax.process_index()]))
         assert list(np.ravel(own)) == list(range(jax.process_count())), own
         multihost_utils.assert_equal(one, "the same in all")
         gathered = multihost_utils.process_allgather(put(data, mesh, "i"), tiled=True)
         return {"one": np.asarray(one), "gathered": np.asarray(gathered)}
+
+    def ahead_of_time():
+        from jax.experimental import serialize_executable, topologies
+
+        topology = topologies.get_topology_desc(f"cpu:{count}", platform="hlokit")
+        on = Mesh(np.array(topology.devices), ("i",))
+        sharded = NamedSharding(on, P("i"))
+        f = jax.jit(lambda v: jnp.tanh(v @ v.T).sum(0), in_shardings=sharded, out_shardings=NamedSharding(on, P()))
+        compiled = f.lower(jax.ShapeDtypeStruct(data.shape, "f4", sharding=sharded)).compile()
+        loaded = serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled),
+                                                           execution_devices=jax.devices())
+        chips = topologies.get_topology_desc("v5p:2x2x2", platform="hlokit", num_slices=2,
+                                             chips_per_host_bounds=[2, 2, 1]).devices
+        assert [d.process_index for d in chips] == [n // 4 for n in range(16)], chips
+        assert [d.slice_index for d in chips] == [n // 8 for n in range(16)], chips
+        return {"result": np.asarray(loaded(put(data, mesh, "i")).addressable_data(0))}
+
+    def copies():
+        # From the devices of the first process to those of the last, which have their copies then.
+        first, last = (Mesh(devices[n:n + DEVICES], ("i",)) for n in (0, count - DEVICES))
+        there = jax.device_put(put(data, first, "i"), NamedSharding(last, P("i")))
+        return parts(jax.jit(lambda v: v * 2)(there)) if last.devices[0].process_index == jax.process_index() else {}
 
     def killed():
         total = jax.jit(lambda v: jnp.sum(v))
@@ -139,7 +161,7 @@ def programs():
             os._exit(0)  # without the framework's farewell to the one that is dead
         return {}
 
-    return {f.__name__: f for f in (listing, training, collectives, part_of_devices, utilities, killed)}
+    return {f.__name__: f for f in (listing, training, collectives, part_of_devices, utilities, ahead_of_time, copies, killed)}
 
 
 def run(number: int, count: int, port: int, name: str, out: str) -> None:
@@ -230,7 +252,7 @@ def main() -> int:
         directory = pathlib.Path(given.get("keep", temporary))
         directory.mkdir(exist_ok=True)
         for count in map(int, given.get("processes", "2,4").split(",")):
-            for name in ("listing", "training", "collectives", "part_of_devices", "utilities", "killed"):
+            for name in ("listing", "training", "collectives", "part_of_devices", "utilities", "ahead_of_time", "copies", "killed"):
                 if not re.search(given.get("only", ""), name):
                     continue
                 wrong = (check_killed(build, directory, count) if name == "killed" else

@@ -306,6 +306,10 @@ void DeviceScheduler::ReportMismatch(const ActiveOperation& active) {
   const int64_t device = (*active.group)[processes.members_of[processes.self][0]];
   SetCurrent(device);
   if (active.operation.mismatches().empty()) return;
+  if (const absl::Status others = world_->CheckOthers(); !others.ok()) {
+    context_.ReplaceError(std::string(others.message()));
+    return;
+  }
   std::vector<DeviceState> missing;
   for (const CollectiveOperation::Mismatch& other : active.operation.mismatches()) {
     const InstructionId at = groups_->InstructionOf(other.tag);

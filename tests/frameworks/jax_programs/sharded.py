@@ -140,3 +140,29 @@ def callbacks_run_on_one_device():
     result = f(jax.device_put(DATA, NamedSharding(mesh(8), P("x"))))
     jax.effects_barrier()
     return result, seen
+
+
+@program
+def function_with_a_partitioner_of_its_own():
+    from jax.experimental.custom_partitioning import custom_partitioning
+
+    @custom_partitioning
+    def normalized(v, w):
+        return v / jnp.sum(v, -1, keepdims=True) + w
+
+    # The rows of v stay where they are; every device has whole rows, and all of w.
+    def partition(m, arguments, result):
+        rows = NamedSharding(m, P(arguments[0].sharding.spec[0], None))
+
+        def on_device(v, w):
+            return v / jnp.sum(v, -1, keepdims=True) + w
+
+        return m, on_device, rows, (rows, NamedSharding(m, P(None)))
+
+    normalized.def_partition(partition, sharding_rule="i j, j -> i j", need_replication_factors=("j",))
+    m = mesh(4, 2)
+    v = jax.device_put(DATA + 1, NamedSharding(m, P("x", "y")))
+    w = jax.device_put(DATA[0], NamedSharding(m, P("y")))
+    with m:
+        y = jax.jit(lambda v, w: normalized(v, w) * 2, out_shardings=NamedSharding(m, P("x", None)))(v, w)
+    return y, [s.data.shape for s in y.addressable_shards]
