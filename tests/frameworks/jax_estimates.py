@@ -219,7 +219,8 @@ def errors_of_users(build: pathlib.Path) -> None:
     sharding = NamedSharding(mesh_of((16,), ("x",)), P("x"))
     expect_error(ValueError, "the module requires 16 devices, but v6e:2x2 has 4",
                  lambda: run("v6e:2x2", in_shardings=sharding))
-    expect_error(TypeError, "The problematic value is of type <class 'str'>", lambda: hlokit.jax.estimate(jax.numpy.sin, "text", device="v5e"))
+    expect_error(TypeError, "The problematic value is of type <class 'str'>",
+                 lambda: hlokit.jax.estimate(jax.numpy.sin, "text", device="v5e"))
 
 
 @check
