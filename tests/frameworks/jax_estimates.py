@@ -194,6 +194,19 @@ def idle_devices_are_a_warning(build: pathlib.Path) -> None:
 
 
 @check
+def what_is_not_modeled_is_a_warning(build: pathlib.Path) -> None:
+    import hlokit.jax
+    import jax
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = hlokit.jax.estimate(jax.numpy.linalg.eigh, shape(64, 64), device="v5e")
+    expected = "work of custom call Eigh: only its operands and results are counted"
+    assert found.not_modeled == (expected,) and found.device_seconds <= found.step_seconds
+    assert [str(w.message) for w in caught] == [f"not modeled: {expected}"]
+
+
+@check
 def errors_of_users(build: pathlib.Path) -> None:
     import hlokit.jax
     import jax
@@ -206,7 +219,8 @@ def errors_of_users(build: pathlib.Path) -> None:
     sharding = NamedSharding(mesh_of((16,), ("x",)), P("x"))
     expect_error(ValueError, "the module requires 16 devices, but v6e:2x2 has 4",
                  lambda: run("v6e:2x2", in_shardings=sharding))
-    expect_error(TypeError, "The problematic value is of type <class 'str'>", lambda: hlokit.jax.estimate(jax.numpy.sin, "text", device="v5e"))
+    expect_error(TypeError, "The problematic value is of type <class 'str'>",
+                 lambda: hlokit.jax.estimate(jax.numpy.sin, "text", device="v5e"))
 
 
 @check

@@ -28,6 +28,7 @@ class Estimate:
     used_devices: int  # that the program is for; the others are idle
     lowered_for: str  # the platform for which JAX lowered the function: "tpu", or "hlokit" if it cannot for TPUs
     step_seconds: float  # of one call, back to back with others
+    device_seconds: float  # of the device; shorter than the step if the host cannot call as fast
     relative_error: float  # standard deviation of the step's time as a fraction of it
     bound: str  # what takes most of the time: "HBM", "MXU", ...
     flops: float
@@ -36,6 +37,7 @@ class Estimate:
     hbm_limit_bytes: int
     collective_seconds: float  # in which collectives are under way, hidden or not
     exposed_seconds: float  # of them, in which the device waits
+    not_modeled: tuple[str, ...]  # what the estimate leaves out or assumes, such as custom calls of unknown work
     report: str = dataclasses.field(repr=False)  # as hlo-run --device prints it
     json: dict[str, Any] = dataclasses.field(repr=False)  # as hlo-run --device --json gives it
     _document: Callable[[], str] = dataclasses.field(repr=False, compare=False)
@@ -51,16 +53,16 @@ class Estimate:
         return self.flops / self.step_seconds if self.step_seconds > 0 else 0.0
 
     def __str__(self) -> str:
-        gib = 1 << 30
         idle = "" if self.used_devices == self.num_devices else f"{self.used_devices} of "
         chips = f"{idle}{self.num_devices} device{'' if self.num_devices == 1 else 's'}"
         fits = "" if self.fits else ": does not fit"
         waits = f", {_time(self.exposed_seconds)} of it exposed" if self.collective_seconds > 0 else ""
+        device = f" (of the device {_time(self.device_seconds)})" if self.step_seconds > 1.01 * self.device_seconds else ""
         return "\n".join([
             f"{self.name} on {self.device} ({chips}), lowered for {self.lowered_for}",
-            f"step         {_time(self.step_seconds)} ± {100 * self.relative_error:.0f} %, bound by {self.bound}",
-            f"HBM          {self.hbm_peak_bytes / gib:.3g} of {self.hbm_limit_bytes / gib:.3g} GiB at the peak{fits}",
-            f"operations   {self.flops / 1e9:.4g} GFLOP a device, MFU {100 * self.mfu:.1f} %",
+            f"step         {_time(self.step_seconds)} ± {100 * self.relative_error:.0f} %, bound by {self.bound}{device}",
+            f"HBM          {_bytes(self.hbm_peak_bytes)} of {_bytes(self.hbm_limit_bytes)} at the peak{fits}",
+            f"operations   {_flops(self.flops)} a device, MFU {100 * self.mfu:.1f} %",
             f"collectives  {_time(self.collective_seconds)}{waits}",
         ])
 
@@ -76,11 +78,22 @@ class Estimate:
         return target
 
 
+def _scaled(value: float, units: Sequence[tuple[float, str]]) -> str:
+    """The value in the largest of the units, which descend, that it reaches."""
+    scale, unit = next((u for u in units if value >= u[0]), units[-1])
+    return f"{value / scale:.4g} {unit}"
+
+
 def _time(seconds: float) -> str:
-    for scale, unit in ((1.0, "s"), (1e-3, "ms")):
-        if seconds >= scale:
-            return f"{seconds / scale:.4g} {unit}"
-    return f"{seconds / 1e-6:.4g} us"
+    return _scaled(seconds, ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")))
+
+
+def _bytes(count: float) -> str:
+    return _scaled(count, ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")))
+
+
+def _flops(count: float) -> str:
+    return _scaled(count, ((1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"), (1, "FLOP")))
 
 
 def estimate(f: Callable[..., Any], *args: Any, device: str, in_shardings: Any = _NOT_GIVEN, out_shardings: Any = _NOT_GIVEN,
@@ -109,6 +122,8 @@ def estimate(f: Callable[..., Any], *args: Any, device: str, in_shardings: Any =
         what = ("nothing is sharded, so the program runs on one device, and each of the others could only do the same"
                 if found.used_devices == 1 else f"the program's shardings are for {found.used_devices} devices")
         warnings.warn(f"{device} has {found.num_devices} devices; {what}", stacklevel=2)
+    if found.not_modeled:
+        warnings.warn(f"not modeled: {'; '.join(found.not_modeled)}", stacklevel=2)
     return found
 
 
@@ -188,6 +203,7 @@ def _api() -> _plugin.Api:
 def _of_report(report: str, contents: dict[str, Any], platform: str, document: Callable[[], str]) -> Estimate:
     memory, collectives = contents["memory"], contents["collectives"]
     seconds = contents["step_time_us"] / 1e6
+    times = lambda count: f" ({count} times)" if count > 1 else ""
     return Estimate(
         name=contents["module"],
         device=f"{contents['device']}:{contents['topology']}",
@@ -195,6 +211,7 @@ def _of_report(report: str, contents: dict[str, Any], platform: str, document: C
         used_devices=contents["used_devices"],
         lowered_for=platform,
         step_seconds=seconds,
+        device_seconds=contents["device_time_us"] / 1e6,
         relative_error=contents["uncertainty"]["relative"],
         bound=contents["bound_by"],
         flops=contents["flops"],
@@ -203,6 +220,7 @@ def _of_report(report: str, contents: dict[str, Any], platform: str, document: C
         hbm_limit_bytes=int(memory["limit_bytes"]),
         collective_seconds=sum(c["time_us"] for c in collectives) / 1e6,
         exposed_seconds=sum(c["exposed_us"] for c in collectives) / 1e6,
+        not_modeled=tuple(f"{u['what']}{times(u['count'])}" for u in contents["unmodeled"]),
         report=report,
         json=contents,
         _document=document,
