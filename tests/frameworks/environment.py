@@ -39,6 +39,7 @@ class Environment:
     pythons: list
     fallback: str
     requires: list
+    also: list
 
     @property
     def lock(self):
@@ -67,7 +68,8 @@ def rows(table, columns):
 def read_environments():
     found = {}
     for name, pythons, fallback, requires in rows(FOLDER / "environments.tsv", 4):
-        found[name] = Environment(name, pythons.split(","), fallback, requires.split())
+        requires, _, also = requires.partition(" with ")
+        found[name] = Environment(name, pythons.split(","), fallback, requires.split(), also.split())
     return found
 
 

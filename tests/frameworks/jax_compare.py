@@ -140,7 +140,7 @@ def environment(platform: str, build: pathlib.Path, devices: int) -> dict[str, s
              "--xla_llvm_disable_expensive_passes=true"]
     if platform == "hlokit":
         path.insert(0, package)
-        if devices > 1:
+        if devices > 1 and "HLOKIT_DEVICE" not in env:
             env["HLOKIT_NUM_DEVICES"] = str(devices)
     elif devices > 1:
         flags.append(f"--xla_force_host_platform_device_count={devices}")
@@ -209,11 +209,12 @@ def compare(description: str, modules: list[str], sharded: list[str]) -> int:
     parser.add_argument("build", type=pathlib.Path, nargs="?", default=HERE.parents[1] / "build" / "release",
                         help="build directory, build/release; its folder python is on PYTHONPATH")
     parser.add_argument("--devices", type=int, default=1, help="run the programs for several devices, on so many")
+    parser.add_argument("--modules", default="", help="modules of jax_programs instead of those above, comma-separated")
     parser.add_argument("--only", default="", help="run programs whose names have one of these parts, comma-separated")
     parser.add_argument("--timeout", type=float, default=900, help="seconds for each process")
     parser.add_argument("--verbose", action="store_true", help="print passing programs too")
     arguments = parser.parse_args()
-    modules = sharded if arguments.devices > 1 else modules
+    modules = arguments.modules.split(",") if arguments.modules else sharded if arguments.devices > 1 else modules
     ours, theirs = (run_on(platform, arguments, modules) for platform in ("hlokit", "cpu"))
     for platform, found in (("hlokit", ours), ("cpu", theirs)):
         if found["platform"] != {platform}:

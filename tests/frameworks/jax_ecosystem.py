@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of libraries on JAX (optax, flax, equinox, numpyro), on the plugin and on JAX's CPU backend.
+"""Programs of libraries on JAX, on the plugin and on JAX's CPU backend: optax, flax, equinox and numpyro, or those of
+other modules of jax_programs (keras_models, tokamax_kernels, checkpoints, torchax_models, maxtext_models).
 
-    /path/to/venv/bin/python tests/frameworks/jax_ecosystem.py [build/release] [--only=flax]
+    /path/to/venv/bin/python tests/frameworks/jax_ecosystem.py [build/release] [--modules=keras_models] [--only=flax]
 
 A program whose package is not installed fails. Prints and exits as jax_newcomer.py.
 """

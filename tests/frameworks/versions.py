@@ -53,12 +53,12 @@ def write_locks(names):
     known = environments.read_environments()
     for name in names or known:
         environment = known[name]
-        environment.lock.write_text(resolved(name, interpreter_of(environment), environment.requires))
+        environment.lock.write_text(resolved(name, interpreter_of(environment), environment.requires + environment.also))
         print(f"{name}: " + " ".join(f"{p} {environment.locked_version(p)}" for p in packages(environment)))
 
 
 def newest_lock(environment):
-    return resolved(environment.name, interpreter_of(environment), packages(environment))
+    return resolved(environment.name, interpreter_of(environment), packages(environment) + environment.also)
 
 
 def list_versions():
