@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A record of the calls of a client, for reports of defects and for tests: HLOKIT_PJRT_TRACE names the file. It has all
-// calls of functions of the table, and of its extensions but the profiler's, one JSON object a line, in the order in
-// which the calls return:
+// calls of functions of the table, and of its extensions but the profiler's and that for estimates, one JSON object a
+// line, in the order in which the calls return:
 //
 //   {"call": "PJRT_Buffer_ReadyEvent", "thread": 1, "size": 32, "in": {"buffer": "buffer:7"}, "out": {"event":
 //   "event:9"}}
