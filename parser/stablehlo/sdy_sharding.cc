@@ -62,6 +62,50 @@ bool Overlap(const std::vector<Axis>& axes, std::vector<std::vector<Axis>>* used
   return false;
 }
 
+// The devices of a sharding after its tiles: those of the mesh in the order `order` of its parts, of which there are
+// `total`. Those that are listed one by one count into the budget.
+absl::StatusOr<std::string> DevicesText(const SdyMesh& mesh, const std::vector<Axis>& parts,
+                                        const std::vector<size_t>& order, int64_t total, int64_t* budget) {
+  std::string text;
+  if (!mesh.devices.empty()) {
+    *budget -= total;
+    if (*budget < 0) return absl::InvalidArgumentError("has a sharding that lists too many devices");
+    std::vector<int64_t> stride(parts.size(), 1);
+    for (size_t p = parts.size(); p-- > 1;) stride[p - 1] = stride[p] * parts[p].size;
+    for (int64_t i = 0; i < total; ++i) {
+      int64_t left = i, at = 0;
+      for (size_t k = order.size(); k-- > 0;) {
+        at += left % parts[order[k]].size * stride[order[k]];
+        left /= parts[order[k]].size;
+      }
+      StrAppend(&text, i == 0 ? "" : ",", mesh.devices[static_cast<size_t>(at)]);
+    }
+  } else if (std::is_sorted(order.begin(), order.end())) {
+    StrAppend(&text, "<=[", total, "]");
+  } else {
+    // Parts that stay together are one dimension.
+    std::vector<std::vector<size_t>> runs;
+    for (size_t p : order) {
+      if (runs.empty() || runs.back().back() + 1 != p) runs.emplace_back();
+      runs.back().push_back(p);
+    }
+    std::vector<size_t> by_position(runs.size());
+    for (size_t i = 0; i < runs.size(); ++i) by_position[i] = i;
+    std::sort(by_position.begin(), by_position.end(), [&](size_t a, size_t b) { return runs[a][0] < runs[b][0]; });
+    std::vector<size_t> place(runs.size());
+    std::string sizes, permutation;
+    for (size_t i = 0; i < by_position.size(); ++i) {
+      place[by_position[i]] = i;
+      int64_t size = 1;
+      for (size_t p : runs[by_position[i]]) size *= parts[p].size;
+      StrAppend(&sizes, i == 0 ? "" : ",", size);
+    }
+    for (size_t i = 0; i < runs.size(); ++i) StrAppend(&permutation, i == 0 ? "" : ",", place[i]);
+    StrAppend(&text, "<=[", sizes, "]T(", permutation, ")");
+  }
+  return text;
+}
+
 // The text of a sharding whose dimensions have these axes; the values of devices along the `unreduced` ones are parts
 // that `reduction` combines. Devices that are listed one by one count into the budget.
 absl::StatusOr<std::string> TextOf(const SdyMesh& mesh, std::vector<std::vector<Axis>> dims,
@@ -122,43 +166,9 @@ absl::StatusOr<std::string> TextOf(const SdyMesh& mesh, std::vector<std::vector<
                   "}");
   }
   std::string text = StrCat("{devices=[", tiles, rest > 1 ? StrCat(",", rest) : "", "]");
-  if (!mesh.devices.empty()) {
-    // The devices one by one: those of the mesh in the new order of its parts.
-    *budget -= total;
-    if (*budget < 0) return absl::InvalidArgumentError("has a sharding that lists too many devices");
-    std::vector<int64_t> stride(parts.size(), 1);
-    for (size_t p = parts.size(); p-- > 1;) stride[p - 1] = stride[p] * parts[p].size;
-    for (int64_t i = 0; i < total; ++i) {
-      int64_t left = i, at = 0;
-      for (size_t k = order.size(); k-- > 0;) {
-        at += left % parts[order[k]].size * stride[order[k]];
-        left /= parts[order[k]].size;
-      }
-      StrAppend(&text, i == 0 ? "" : ",", mesh.devices[static_cast<size_t>(at)]);
-    }
-  } else if (std::is_sorted(order.begin(), order.end())) {
-    StrAppend(&text, "<=[", total, "]");
-  } else {
-    // Parts that stay together are one dimension.
-    std::vector<std::vector<size_t>> runs;
-    for (size_t p : order) {
-      if (runs.empty() || runs.back().back() + 1 != p) runs.emplace_back();
-      runs.back().push_back(p);
-    }
-    std::vector<size_t> by_position(runs.size());
-    for (size_t i = 0; i < runs.size(); ++i) by_position[i] = i;
-    std::sort(by_position.begin(), by_position.end(), [&](size_t a, size_t b) { return runs[a][0] < runs[b][0]; });
-    std::vector<size_t> place(runs.size());
-    std::string sizes, permutation;
-    for (size_t i = 0; i < by_position.size(); ++i) {
-      place[by_position[i]] = i;
-      int64_t size = 1;
-      for (size_t p : runs[by_position[i]]) size *= parts[p].size;
-      StrAppend(&sizes, i == 0 ? "" : ",", size);
-    }
-    for (size_t i = 0; i < runs.size(); ++i) StrAppend(&permutation, i == 0 ? "" : ",", place[i]);
-    StrAppend(&text, "<=[", sizes, "]T(", permutation, ")");
-  }
+  absl::StatusOr<std::string> devices = DevicesText(mesh, parts, order, total, budget);
+  if (!devices.ok()) return devices.status();
+  text += *devices;
   if (has_parts) {
     StrAppend(&text, " last_tile_dims={unreduced", rest > 1 ? ", replicated}" : "}");
     if (is_sum) return text + "}";

@@ -10,9 +10,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "interp/custom_calls/custom_call_device.h"
 #include "interp/custom_calls/matrix_calls.h"
 #include "interp/custom_calls/tpu_calls.h"
-#include "interp/interface/custom_call_device.h"
 #include "ir/core/str_cat.h"
 #include "pjrt/ffi/ffi_attributes.h"
 #include "pjrt/ffi/ffi_buffers.h"

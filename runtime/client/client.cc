@@ -384,8 +384,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
     std::optional<TimedSection> timed;
     Rendezvous* rendezvous = nullptr;
     size_t position = 0;
-    bool arrived = false;  // the round has what becomes of this device
-    // Whatever goes wrong once the program is known to have collectives, the device arrives for it.
+    bool arrived = false;  // the round has what becomes of this device, whatever goes wrong once it has collectives
     const auto fail_together = [&](const absl::Status& status) {
       if (executable->collective_ && !arrived) {
         std::tie(rendezvous, position) = executable->RendezvousFor(ordinal, &rendezvous_);

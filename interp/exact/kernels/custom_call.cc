@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "interp/custom_calls/custom_call_device.h"
 #include "interp/custom_calls/custom_calls.h"
 #include "interp/custom_calls/layout_constraints.h"
 #include "interp/custom_calls/matrix_calls.h"
@@ -17,7 +18,6 @@
 #include "interp/exact/builder/kernels.h"
 #include "interp/exact/builder/program_builder.h"
 #include "interp/exact/machine/run_context.h"
-#include "interp/interface/custom_call_device.h"
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 

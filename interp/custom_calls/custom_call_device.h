@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device on which a registered function of a custom call runs.
-#ifndef HLOKIT_INTERP_INTERFACE_CUSTOM_CALL_DEVICE_H_
-#define HLOKIT_INTERP_INTERFACE_CUSTOM_CALL_DEVICE_H_
+#ifndef HLOKIT_INTERP_CUSTOM_CALLS_CUSTOM_CALL_DEVICE_H_
+#define HLOKIT_INTERP_CUSTOM_CALLS_CUSTOM_CALL_DEVICE_H_
 
 #include <cstdint>
 
@@ -12,4 +12,4 @@ inline thread_local int64_t device_of_custom_call = 0;
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_INTERFACE_CUSTOM_CALL_DEVICE_H_
+#endif  // HLOKIT_INTERP_CUSTOM_CALLS_CUSTOM_CALL_DEVICE_H_
