@@ -90,7 +90,7 @@ class NetworkTransport : public Transport {
   std::string error_;
   bool error_is_of_others_ = false;
   bool others_ended_ = false;  // when last looked at
-  Clock::time_point heard_;  // when something came
+  Clock::time_point heard_;    // when something came
   int64_t polls_ = 0;
   std::vector<Communicator> communicators_;
   std::vector<Operation> operations_;

@@ -9,8 +9,8 @@
 #include <type_traits>
 
 #include "pjrt/c_api/api.h"
-#include "pjrt/c_api/extension_args.h"
 #include "pjrt/c_api/cross_host_args.h"
+#include "pjrt/c_api/extension_args.h"
 #include "pjrt/c_api/ffi_args.h"
 #include "pjrt/c_api/partitioner_args.h"
 
