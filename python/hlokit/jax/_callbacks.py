@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import sys
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -87,6 +88,7 @@ class _Callbacks:
         self._size = 0
 
     def append(self, function: Callable[..., Any]) -> None:
+        _keep_threads_on_host()
         callback = _Callback(function)
         _callbacks[callback.index] = callback
         self._module_context.add_host_callback(callback)
@@ -94,6 +96,23 @@ class _Callbacks:
 
     def __len__(self) -> int:
         return self._size
+
+
+def _keep_threads_on_host() -> None:
+    """Cores of an interpreted kernel of Pallas are threads that a callback waits for, and run programs of their own: on
+    JAX's CPU, as the callback itself does, since the device waits for the callback."""
+    module = sys.modules.get("jax._src.pallas.mosaic.interpret.thread_map")
+    run = getattr(module, "_run_jaxpr", None)
+    if run is None or hasattr(run, "__wrapped__"):
+        return
+    import jax
+
+    @functools.wraps(run)
+    def run_on_host(*args: Any) -> Any:
+        with jax.default_device(jax.local_devices(backend="cpu")[0]):
+            return run(*args)
+
+    setattr(module, "_run_jaxpr", run_on_host)
 
 
 def set_up(plugin: _ffi.Plugin, platform: str) -> None:

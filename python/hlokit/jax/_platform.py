@@ -66,11 +66,24 @@ def _branches(rule: Callable[..., Any]) -> Callable[..., Any]:
     return lower
 
 
+def _interpreted_kernel(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel of Pallas on several cores: its rule names the platforms that it knows, of which all but TPUs interpret it."""
+
+    @functools.wraps(rule)
+    def lower(ctx: Any, *args: Any, **params: Any) -> Any:
+        from jax._src.pallas import mpmd
+
+        return mpmd._mpmd_map_fallback_lowering(ctx, *args, **params)
+
+    return lower
+
+
 # Primitives whose rule for all platforms is told what this one is.
 _ADAPTED: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "buffer_callback": lambda rule: _callbacks.lowered_as_for_the_cpu(rule, PLATFORM),
     "call_exported": _called_export,
     "cond": _branches,
+    "mpmd_map": _interpreted_kernel,
     "platform_index": _branch_index,
 }
 
@@ -136,14 +149,6 @@ def _set_up_compilation_cache() -> None:
         return original(Backend() if backend.platform == PLATFORM else backend)
 
     compilation_cache.is_cache_used = is_cache_used
-
-
-def _set_up_pallas() -> None:
-    """Pallas in interpret mode: the primitive of kernels on several cores names the platforms that it knows."""
-    from jax._src.interpreters import mlir
-    from jax._src.pallas import mpmd
-
-    mlir.register_lowering(mpmd.mpmd_map_p, mpmd._mpmd_map_fallback_lowering, platform=PLATFORM)
 
 
 def _set_up_cost_analysis() -> None:
@@ -329,7 +334,6 @@ def set_up(api: Any, in_callback: bool = False) -> None:
         "costs": _set_up_cost_analysis,
         "donation": _set_up_donation,
         "custom calls": lambda: _set_up_custom_calls(plugin),
-        "Pallas": _set_up_pallas,
         "host callbacks": lambda: _callbacks.set_up(plugin, PLATFORM),
         "custom partitioning": lambda: _set_up_custom_partitioning(api, in_callback),
         "DLPack": _set_up_dlpack,
