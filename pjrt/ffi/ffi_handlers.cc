@@ -14,6 +14,8 @@
 #include "interp/custom_calls/matrix_calls.h"
 #include "interp/custom_calls/tpu_calls.h"
 #include "ir/core/str_cat.h"
+#include "ir/text/frontend_attributes.h"
+#include "parser/stablehlo/kept_attributes.h"
 #include "pjrt/ffi/ffi_attributes.h"
 #include "pjrt/ffi/ffi_buffers.h"
 #include "pjrt/ffi/ffi_calls.h"
@@ -168,9 +170,12 @@ Handlers& AllHandlers() {
   return *handlers;
 }
 
+// By its version, or by the attributes in a dictionary, which JAX writes instead of the version.
 bool IsTypedCall(Instruction i) {
-  return i.opcode() == Opcode::kCustomCall &&
-         i.payload(Attr::kApiVersion) == static_cast<uint32_t>(CustomCallApiVersion::kTypedFfi);
+  if (i.opcode() != Opcode::kCustomCall) return false;
+  if (i.payload(Attr::kApiVersion) == static_cast<uint32_t>(CustomCallApiVersion::kTypedFfi)) return true;
+  const StringId kept = FindFrontendAttribute(i, stablehlo::kMlirAttributes);
+  return kept.valid() && i.module().context().str(kept).find("mhlo.backend_config = {") != std::string_view::npos;
 }
 
 // Returns true for calls that run without a handler.

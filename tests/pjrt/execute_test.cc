@@ -124,7 +124,10 @@ TEST_F(ExecuteTest, DonatedArgumentIsDeletedUnlessTheCallForbidsIt) {
   EXPECT_EQ(again.code, kInvalidArgument);
   EXPECT_NE(again.message.find("deleted or donated"), std::string::npos) << again.message;
   const Result twice = Execute(executable, {{y, y}}, &third);
-  EXPECT_EQ(twice.code, kInvalidArgument) << twice.message;
+  EXPECT_EQ(twice.code, kInvalidArgument);
+  EXPECT_EQ(twice.message,
+            "Attempt to use a buffer that was previously donated in the same call to Execute() (flattened argument 1, "
+            "replica 0, partition 0, first use: 0). Toy example for this bug: `f(donate(a), a)`.");
   EXPECT_FALSE(IsDeleted(y));
   std::vector<float> value;
   EXPECT_TRUE(ReadBuffer(second[0][0], &value).ok());

@@ -223,6 +223,16 @@ def profiler_server():
 
 
 @program
+def custom_call_without_a_handler():
+    x = jnp.ones(3)
+    try:
+        jax.jit(lambda v: jax.ffi.ffi_call("tests_no_such_target", jax.ShapeDtypeStruct((3,), "f4"))(v, a=np.int32(1))).lower(x).compile()
+    except Exception as error:  # noqa: BLE001: of which kind is not said
+        return "No FFI handler registered for tests_no_such_target" in str(error)
+    return "no error"
+
+
+@program
 def calls_that_stay():
     try:
         from jax.experimental.xla_metadata import xla_metadata_call
