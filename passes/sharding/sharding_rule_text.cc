@@ -52,6 +52,13 @@ class RuleTextParser {
     for (size_t i = 0; i < results.size(); ++i) {
       if (!Fits(results[i], b.result(static_cast<int64_t>(i)))) return false;
     }
+    // What an operand is divided by and no result has, or the other way around, is needed whole: the call does not say
+    // that it adds anything up.
+    for (auto& [name, factor] : factors_) {
+      if (factor.kind == FactorKind::kParallel && Has(operands, name) != Has(results, name)) {
+        factor.kind = FactorKind::kWhole;
+      }
+    }
     std::map<std::string, int32_t> added;
     for (const auto& [name, factor] : factors_) added[name] = b.Add(factor.size, factor.kind);
     for (size_t i = 0; i < operands.size(); ++i) {
@@ -156,6 +163,15 @@ class RuleTextParser {
       if (size != array.dim(static_cast<int64_t>(d))) return false;
     }
     return true;
+  }
+
+  static bool Has(const std::vector<Tensor>& tensors, const std::string& name) {
+    for (const Tensor& tensor : tensors) {
+      for (const std::vector<std::string>& names : tensor) {
+        if (std::find(names.begin(), names.end(), name) != names.end()) return true;
+      }
+    }
+    return false;
   }
 
   std::string_view text_;
