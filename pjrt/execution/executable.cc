@@ -178,12 +178,14 @@ absl::StatusOr<PJRT_LoadedExecutable*> Load(PJRT_Client* client, Program program
     assignment.world = client->WorldOf(*devices);
   }
   std::shared_ptr<HostCallbacks> callbacks;
-  if (HasHostTransfers(*program.module) || HasTypedCalls(*program.module)) {
+  const bool transfers = HasHostTransfers(*program.module);
+  if (transfers || HasTypedCalls(*program.module)) {
     const std::vector<PJRT_Device*>& of = options.portable ? client->addressable_devices : *devices;
     CallbackLimits limits;
     if (client->config.callback_seconds > 0) limits.wait = static_cast<double>(client->config.callback_seconds);
     if (client->config.max_seconds > 0) limits.run = static_cast<double>(client->config.max_seconds);
-    callbacks = std::make_shared<HostCallbacks>(std::vector<const PJRT_Device*>(of.begin(), of.end()), limits);
+    callbacks =
+        std::make_shared<HostCallbacks>(std::vector<const PJRT_Device*>(of.begin(), of.end()), limits, transfers);
   }
   auto module = std::make_unique<Module>(program.module->Clone());
   const absl::StatusOr<bool> with_sizes = interp::MakeSizesExplicit(module.get());

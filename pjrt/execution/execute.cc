@@ -225,8 +225,8 @@ int64_t NumberOfFrameworkCall(const PJRT_Extension_Base* extension) {
 absl::Status WaitForRun(const Event& done, size_t num_results, PJRT_LoadedExecutable_Execute_Args* args) {
   const absl::Status status = done.Wait();
   if (status.ok()) return status;
-  for (size_t i = 0; i < num_results; ++i) delete args->output_lists[0][i];
-  if (args->device_complete_events != nullptr) delete args->device_complete_events[0];
+  for (size_t i = 0; i < num_results; ++i) delete std::exchange(args->output_lists[0][i], nullptr);
+  if (args->device_complete_events != nullptr) delete std::exchange(args->device_complete_events[0], nullptr);
   return status;
 }
 

@@ -82,8 +82,10 @@ void HostCallbacks::Pop(size_t position) {
 }
 
 void HostCallbacks::BeginRun(std::optional<size_t> position) {
-  alone_ = position;
-  begin_ = std::chrono::steady_clock::now();
+  if (transfers_) {
+    alone_ = position;
+    begin_ = std::chrono::steady_clock::now();
+  }
   // One call gives all devices of a program with collectives the same data.
   std::lock_guard<std::mutex> lock(mutex_);
   const size_t first = position.value_or(0);
@@ -92,13 +94,13 @@ void HostCallbacks::BeginRun(std::optional<size_t> position) {
   FfiRun run;
   run.user_data = given ? queues_[first].front().user_data : nullptr;
   run.id = ++runs;
-  for (const PJRT_Device* const device : BusyDevices()) run.devices.push_back(device->description->id);
+  for (const PJRT_Device* const device : DevicesOf(position)) run.devices.push_back(device->description->id);
   SetFfiRun(std::move(run));
 }
 
-absl::Span<const PJRT_Device* const> HostCallbacks::BusyDevices() const {
+absl::Span<const PJRT_Device* const> HostCallbacks::DevicesOf(std::optional<size_t> position) const {
   const absl::Span<const PJRT_Device* const> all(devices_);
-  return alone_ ? all.subspan(*alone_, 1) : all;
+  return position ? all.subspan(*position, 1) : all;
 }
 
 absl::StatusOr<DeviceCallbacks> HostCallbacks::Current(int64_t device) {
@@ -194,7 +196,7 @@ absl::Status HostCallbacks::Send(std::string_view queue, int64_t device, absl::S
     to += leaf.size_bytes();
   }
   PJRT_CallbackError make_error = NewCallbackError;
-  const CallbackScope scope({this, BusyDevices()});
+  const CallbackScope scope({this, DevicesOf(alone_)});
   return TakeError(it->second.send_callback(&chunk, &make_error, chunk.size, /*done=*/true, it->second.user_arg));
 }
 
@@ -210,7 +212,7 @@ absl::Status HostCallbacks::Receive(std::string_view queue, int64_t device, absl
   const auto received = std::make_shared<ReceivedBytes>(BytesOfAll(leaves));
   // The caller destroys the stream, after the last byte or to say that there is none.
   {
-    const CallbackScope scope({this, BusyDevices()});
+    const CallbackScope scope({this, DevicesOf(alone_)});
     it->second.recv_callback(new PJRT_CopyToDeviceStream{received}, it->second.user_arg);
   }
   std::unique_lock<std::mutex> lock(received->mutex);

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -46,9 +47,10 @@ struct CallbackLimits {
 // The callbacks of an executable's runs. Runs of a device are in the order of its queue, so its callbacks are too.
 class HostCallbacks : public runtime::ExecutableHostIo {
  public:
-  // `devices`: by position.
-  HostCallbacks(std::vector<const PJRT_Device*> devices, const CallbackLimits& limits)
-      : devices_(std::move(devices)), limits_(limits), queues_(devices_.size()) {}
+  // `devices`: by position. `transfers`: the program sends to the host or receives from it, and does not only make
+  // typed calls.
+  HostCallbacks(std::vector<const PJRT_Device*> devices, const CallbackLimits& limits, bool transfers)
+      : devices_(std::move(devices)), limits_(limits), transfers_(transfers), queues_(devices_.size()) {}
 
   // Returns true if this thread is in a callback, which a device has called.
   static bool IsInCallback();
@@ -64,20 +66,24 @@ class HostCallbacks : public runtime::ExecutableHostIo {
   void SetCalls(std::vector<std::shared_ptr<FfiCall>> calls) { calls_ = std::move(calls); }
 
   void BeginRun(std::optional<size_t> position) override;
+  bool MayOverlap() const override { return !transfers_; }
+  std::shared_mutex* compile_mutex() const override { return &FfiHandlersMutex(); }
   absl::Status Receive(std::string_view queue, int64_t device, absl::Span<Literal> leaves) override;
   absl::Status Send(std::string_view queue, int64_t device, absl::Span<const Literal> leaves) override;
 
  private:
   // Returns the callbacks of the run in progress.
   absl::StatusOr<DeviceCallbacks> Current(int64_t device);
-  // Returns the devices of the run in progress.
-  absl::Span<const PJRT_Device* const> BusyDevices() const;
+  // Returns the devices of a run: the one at `position`, or all.
+  absl::Span<const PJRT_Device* const> DevicesOf(std::optional<size_t> position) const;
 
   const std::vector<const PJRT_Device*> devices_;
   const CallbackLimits limits_;
+  const bool transfers_;
   std::vector<std::shared_ptr<FfiCall>> calls_;
-  std::optional<size_t> alone_;                  // the only device of the run
-  std::chrono::steady_clock::time_point begin_;  // of the run
+  // Of the run in progress, of a program with transfers.
+  std::optional<size_t> alone_;  // its only device
+  std::chrono::steady_clock::time_point begin_;
   std::mutex mutex_;
   std::vector<std::deque<DeviceCallbacks>> queues_;  // by position; the first is that of the run in progress
 };

@@ -6,6 +6,7 @@
 #include <exception>
 #include <new>
 #include <optional>
+#include <shared_mutex>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -157,8 +158,12 @@ void Executable::set_lowered(std::shared_ptr<const Module> lowered) {
 }
 
 absl::Status Executable::Prepare() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return PrepareLocked();
+  // Without a lock, which runs hold: one must not wait for another to learn that it may begin.
+  if (prepared_.load(std::memory_order_acquire)) return status_;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  absl::Status status = PrepareLocked();
+  prepared_.store(true, std::memory_order_release);
+  return status;
 }
 
 absl::Status Executable::PrepareLocked() {
@@ -193,6 +198,62 @@ absl::Status Executable::PrepareLocked() {
   if (program_ == nullptr) status_ = FirstError(sink, "cannot run the program");
   if (program_ != nullptr && on_prepared_) on_prepared_(program_->module(), program_->engine());
   return status_;
+}
+
+absl::StatusOr<std::unique_ptr<interp::Executable>> Executable::TakeSpare() {
+  {
+    std::lock_guard<std::mutex> lock(spares_mutex_);
+    if (!spares_.empty()) {
+      std::unique_ptr<interp::Executable> spare = std::move(spares_.back());
+      spares_.pop_back();
+      return spare;
+    }
+  }
+  std::shared_lock<std::shared_mutex> lock;
+  if (std::shared_mutex* const mutex = host_io_->compile_mutex(); mutex != nullptr) {
+    lock = std::shared_lock<std::shared_mutex>(*mutex);
+  }
+  DiagnosticSink sink;
+  std::unique_ptr<interp::Executable> spare =
+      interp::Compile(interp::LoweredProgram::Of(program_->module()), compile_, options_, &sink);
+  if (spare == nullptr) return FirstError(sink, "cannot run the program");
+  return spare;
+}
+
+void Executable::KeepSpare(std::unique_ptr<interp::Executable> spare) {
+  if (spare == nullptr) return;
+  std::lock_guard<std::mutex> lock(spares_mutex_);
+  spares_.push_back(std::move(spare));
+}
+
+absl::StatusOr<std::vector<Literal>> Executable::Run(absl::Span<const Literal* const> arguments,
+                                                     interp::DonatedArguments* donation, size_t ordinal) {
+  std::unique_lock<std::mutex> lock(mutex_, std::defer_lock);
+  const bool overlaps = !collective_ && host_io_ != nullptr && host_io_->MayOverlap() && !lock.try_lock();
+  std::unique_ptr<interp::Executable> spare;
+  if (overlaps) {
+    absl::StatusOr<std::unique_ptr<interp::Executable>> taken = TakeSpare();
+    if (!taken.ok()) return taken.status();
+    spare = *std::move(taken);
+  } else if (!lock.owns_lock()) {
+    lock.lock();
+  }
+  if (host_io_ != nullptr) {
+    host_io_->BeginRun(collective_ ? std::nullopt : std::optional<size_t>(PositionOf(ordinal)));
+  }
+  DiagnosticSink sink;
+  const auto start = std::chrono::steady_clock::now();
+  std::optional<std::vector<Literal>> computed;
+  try {
+    interp::Executable& program = spare != nullptr ? *spare : *program_;
+    computed = program.engine().RunPointers(arguments, &sink, donation);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("execution failed: out of memory");
+  }
+  RecordRunTime(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
+  KeepSpare(std::move(spare));
+  if (!computed) return FirstError(sink, "execution failed");
+  return *std::move(computed);
 }
 
 // Remembers a long run for a while: programs with loops take what their arguments say.
@@ -405,24 +466,8 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
         if (status.ok()) status = arguments->Wait(executable->collective_);
         if (!status.ok()) return fail_together(status);
       }
-      const auto run = [&](absl::Span<const Literal* const> given,
-                           interp::DonatedArguments* donation) -> absl::StatusOr<std::vector<Literal>> {
-        DiagnosticSink sink;
-        std::lock_guard<std::mutex> lock(executable->mutex_);
-        if (executable->host_io_ != nullptr) {
-          executable->host_io_->BeginRun(
-              executable->collective_ ? std::nullopt : std::optional<size_t>(executable->PositionOf(ordinal)));
-        }
-        const auto start = std::chrono::steady_clock::now();
-        std::optional<std::vector<Literal>> computed;
-        try {
-          computed = executable->program_->engine().RunPointers(given, &sink, donation);
-        } catch (const std::bad_alloc&) {
-          return absl::ResourceExhaustedError("execution failed: out of memory");
-        }
-        executable->RecordRunTime(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
-        if (!computed) return FirstError(sink, "execution failed");
-        return *std::move(computed);
+      const auto run = [&](absl::Span<const Literal* const> given, interp::DonatedArguments* donation) {
+        return executable->Run(given, donation, ordinal);
       };
       Rendezvous::Results computed;
       if (executable->collective_) {

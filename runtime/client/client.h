@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -77,6 +78,11 @@ class ExecutableHostIo : public interp::HostIo {
   // Called before each run, one at a time: of one device, at `position` in the assignment, or, if that is not set, of
   // all devices, whose positions Receive and Send get.
   virtual void BeginRun(std::optional<size_t> position) = 0;
+  // Returns true if runs of single devices may overlap, since a callback of one may wait for that of another. BeginRun
+  // is then called on the thread of each run.
+  virtual bool MayOverlap() const { return false; }
+  // Held by a thread that compiles the program again, for a run that overlaps others; null: nothing is.
+  virtual std::shared_mutex* compile_mutex() const { return nullptr; }
 };
 
 // A compiled program. A deserialized one, and one of a client that defers executions, is prepared at its first use
@@ -112,6 +118,12 @@ class Executable {
   static constexpr int64_t kMaxShortRunNs = 50'000;
 
   absl::Status PrepareLocked();
+  // Runs the program on a device, or, with collectives, on all.
+  absl::StatusOr<std::vector<Literal>> Run(absl::Span<const Literal* const> arguments,
+                                           interp::DonatedArguments* donation, size_t ordinal);
+  // Returns a program for a run that overlaps others, which keeps it for the next one.
+  absl::StatusOr<std::unique_ptr<interp::Executable>> TakeSpare();
+  void KeepSpare(std::unique_ptr<interp::Executable> spare);
   void RecordRunTime(int64_t ns);
   // Makes one program of those with which the devices of this one entered a collective.
   absl::StatusOr<std::shared_ptr<CombinedProgram>> Combine(absl::Span<const Module* const> programs) const;
@@ -140,7 +152,10 @@ class Executable {
   Digest digest_;        // set if collective_
   uint64_t number_ = 0;  // see interp::World::ProgramOf; of a program of several processes
   absl::Status status_;  // result of Prepare
-  std::mutex mutex_;     // serializes runs
+  std::atomic<bool> prepared_{false};
+  std::mutex mutex_;  // serializes runs of program_
+  std::mutex spares_mutex_;
+  std::vector<std::unique_ptr<interp::Executable>> spares_;  // copies of program_ that do not run
   // Of a run; before the first one, too long.
   std::atomic<int64_t> expected_ns_{std::numeric_limits<int64_t>::max()};
 };

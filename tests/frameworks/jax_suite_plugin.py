@@ -94,6 +94,15 @@ def add_test_utilities():
     jax._src.pallas.__path__.append(str(source / "jax/_src/pallas"))
 
 
+def name_device_of_stored_programs(device):
+    """The tests of programs that older releases have exported ask for the default platform instead of that setting."""
+    try:
+        from jax._src.internal_test_util import export_back_compat_test_util as util
+    except ImportError:
+        return
+    util.CompatTestBase.default_jax_backend = lambda self: device
+
+
 def pytest_configure(config):
     add_test_utilities()
     if device := os.environ.get("JAX_SUITE_DEVICE_UNDER_TEST"):
@@ -101,6 +110,7 @@ def pytest_configure(config):
         from jax._src import test_util  # noqa: F401: it defines the flag
 
         jax.config.update("jax_test_dut", device)
+        name_device_of_stored_programs(device)
         # JAX's tests compare its settings before and after; the first use of a platform may change them.
         jax.devices()
     config.pluginmanager.register(Record(os.environ["JAX_SUITE_RECORD"]), "jax_suite_record")

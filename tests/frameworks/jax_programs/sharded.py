@@ -2,6 +2,7 @@
 """Programs on eight devices: jit with shardings, shard_map, pmap."""
 
 import functools
+import threading
 
 import jax
 import jax.numpy as jnp
@@ -140,6 +141,22 @@ def callbacks_run_on_one_device():
     result = f(jax.device_put(DATA, NamedSharding(mesh(8), P("x"))))
     jax.effects_barrier()
     return result, seen
+
+
+@program
+def callbacks_that_wait_for_each_other():
+    """Each device's callback goes on when all have come to it."""
+    barrier = threading.Barrier(8, timeout=20)
+
+    def meet(v):
+        barrier.wait()
+        return v * 2
+
+    m = mesh(8)
+    f = jax.jit(jax.shard_map(lambda v: jax.pure_callback(meet, jax.ShapeDtypeStruct(v.shape, v.dtype), v) + 1, mesh=m,
+                              in_specs=P("x"), out_specs=P("x")))
+    x = jax.device_put(DATA, NamedSharding(m, P("x")))
+    return f(x), f(x)
 
 
 @program
