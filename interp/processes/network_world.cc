@@ -48,6 +48,15 @@ uint64_t NetworkWorld::ProgramOf(const Module& module) const {
       StrAppend(&text, "\n", i.opcode_text());
       for (const Instruction operand : i.operands()) StrAppend(&text, " ", ToString(operand.shape(), false));
       StrAppend(&text, " ", ToString(i.shape(), false));
+      for (const Attr attr : {Attr::kReplicaGroups, Attr::kSourceTargetPairs, Attr::kDimensions}) {
+        if (!i.has(attr)) continue;
+        StrAppend(&text, " [");
+        for (const int64_t value : i.list_attr(attr)) StrAppend(&text, value, ",");
+      }
+      if (i.has(Attr::kToApply)) {
+        const Computation reducer = i.computation_attr(Attr::kToApply);
+        for (const Instruction step : reducer.instructions()) StrAppend(&text, " ", step.opcode_text());
+      }
     }
   }
   return std::max<uint64_t>(HashBytes(text), 1);

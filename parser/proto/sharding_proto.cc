@@ -20,7 +20,6 @@ using google::protobuf::RepeatedField;
 using google::protobuf::RepeatedPtrField;
 
 constexpr int64_t kMaxTupleLeaves = int64_t{1} << 20;  // of one sharding in a message
-// Op type of the metadata that says how the parts of an unreduced sharding without a name combine.
 
 absl::Status Bad(std::string_view what) { return absl::InvalidArgumentError(StrCat("sharding: ", what)); }
 

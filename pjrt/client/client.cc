@@ -86,10 +86,9 @@ std::shared_ptr<hlokit::interp::World> PJRT_Client::WorldOf(const std::vector<PJ
   std::lock_guard<std::mutex> lock(worlds_mutex_);
   std::shared_ptr<hlokit::interp::World>& world = worlds_[ids];
   if (world == nullptr) {
-    const double limit = config.collective_seconds > 0 ? static_cast<double>(config.collective_seconds)
-                                                       : std::numeric_limits<double>::infinity();
     world = hlokit::interp::NetworkWorld::Create(network.get(), std::move(process_of),
-                                                 hlokit::HashBytes(ids.data(), ids.size() * sizeof(int)), limit);
+                                                 hlokit::HashBytes(ids.data(), ids.size() * sizeof(int)),
+                                                 config.CollectiveLimit());
   }
   return world;
 }
@@ -186,8 +185,7 @@ absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& co
   }
   // A device may be late because it waits for another process.
   if (config.num_nodes > 1) {
-    options.collective_timeout_seconds = config.collective_seconds > 0 ? static_cast<double>(config.collective_seconds)
-                                                                       : std::numeric_limits<double>::infinity();
+    options.collective_timeout_seconds = config.CollectiveLimit();
   }
   options.evaluator.custom_calls = FfiHandlersOf(config.platform);
   client->runtime = std::make_unique<runtime::Client>(options, &client->metrics);

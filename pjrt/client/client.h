@@ -24,6 +24,7 @@
 #include "pjrt/c_api/types.h"
 #include "pjrt/client/client_config.h"
 #include "pjrt/client/processes.h"
+#include "pjrt/client/send_thread.h"
 #include "pjrt/client/simulation_log.h"
 #include "pjrt/client/topology.h"
 #include "runtime/client/client.h"
@@ -69,6 +70,7 @@ struct PJRT_Client {
   std::unique_ptr<PJRT_TopologyDescription> topology;
   hlokit::runtime::Metrics metrics;
   std::unique_ptr<hlokit::interp::ProcessNetwork> network;  // null: there is one process
+  hlokit::pjrt::SendThread sender;                          // to other processes
   std::unique_ptr<hlokit::runtime::Client> runtime;
   std::deque<PJRT_Device> devices;
   std::vector<PJRT_Device*> device_pointers;

@@ -25,6 +25,8 @@ struct ClientConfig {
   int64_t max_seconds = 0;         // of a run; 0: no limit
   int64_t callback_seconds = 600;  // how long a device waits for a value of a callback; 0: no limit
   // How long a program waits for other processes; 0: no limit.
+  // As seconds; very many where there is no limit.
+  double CollectiveLimit() const { return collective_seconds > 0 ? static_cast<double>(collective_seconds) : 1e9; }
   int64_t collective_seconds = 600;
   // Of several processes that run programs together: this one, and their number.
   int64_t node_id = 0;

@@ -2,7 +2,6 @@
 #include "pjrt/client/cross_host.h"
 
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,11 +28,6 @@ absl::StatusOr<PJRT_Device*> PartnerOf(PJRT_Client* client, int32_t id) {
   return device;
 }
 
-double SendLimitOf(const PJRT_Client& client) {
-  return client.config.collective_seconds > 0 ? static_cast<double>(client.config.collective_seconds)
-                                              : std::numeric_limits<double>::infinity();
-}
-
 }  // namespace
 
 absl::Status CrossHostSendBuffers(PJRT_Transfers_PJRT_Client_CrossHostSendBuffers_Args* args) {
@@ -55,7 +49,11 @@ absl::Status CrossHostSendBuffers(PJRT_Transfers_PJRT_Client_CrossHostSendBuffer
         sent->Set(value.status());
         return;
       }
-      sent->Set(client->network->Send(process, label, (*value)->data(), (*value)->size_bytes(), SendLimitOf(*client)));
+      // Not here: this may be the thread that receives, on which the other process may wait to be read.
+      const auto* const bytes = reinterpret_cast<const char*>((*value)->data());
+      client->sender.Add([=, copy = std::string(bytes, (*value)->size_bytes())] {
+        sent->Set(client->network->Send(process, label, copy.data(), copy.size(), client->config.CollectiveLimit()));
+      });
     });
   }
   return absl::OkStatus();

@@ -295,7 +295,7 @@ absl::Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* args) 
   for (const DeviceCall& call : calls) {
     for (const int64_t i : call.deleted) call.arguments[static_cast<size_t>(i)]->Delete();
   }
-  if (executable.waits && !HostCallbacks::IsInCallback())
+  if (last != nullptr && executable.waits && !HostCallbacks::IsInCallback())
     return WaitForRun(*last, compiled.program.results.size(), args);
   return absl::OkStatus();
 }

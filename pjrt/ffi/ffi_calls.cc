@@ -154,7 +154,7 @@ class TaskThreads {
   void Schedule(void (*task)(void* data), void* data) {
     const std::lock_guard<std::mutex> lock(mutex_);
     tasks_.emplace_back(task, data);
-    if (idle_ == 0 && started_ < count_) {
+    if (static_cast<int64_t>(tasks_.size()) > idle_ && started_ < count_) {
       ++started_;
       std::thread([this] { Work(); }).detach();
     }

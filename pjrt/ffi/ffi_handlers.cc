@@ -15,7 +15,6 @@
 #include "interp/custom_calls/tpu_calls.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/frontend_attributes.h"
-#include "parser/stablehlo/kept_attributes.h"
 #include "pjrt/ffi/ffi_attributes.h"
 #include "pjrt/ffi/ffi_buffers.h"
 #include "pjrt/ffi/ffi_calls.h"
@@ -170,12 +169,9 @@ Handlers& AllHandlers() {
   return *handlers;
 }
 
-// By its version, or by the attributes in a dictionary, which JAX writes instead of the version.
 bool IsTypedCall(Instruction i) {
-  if (i.opcode() != Opcode::kCustomCall) return false;
-  if (i.payload(Attr::kApiVersion) == static_cast<uint32_t>(CustomCallApiVersion::kTypedFfi)) return true;
-  const StringId kept = FindFrontendAttribute(i, stablehlo::kMlirAttributes);
-  return kept.valid() && i.module().context().str(kept).find("mhlo.backend_config = {") != std::string_view::npos;
+  return i.opcode() == Opcode::kCustomCall &&
+         i.payload(Attr::kApiVersion) == static_cast<uint32_t>(CustomCallApiVersion::kTypedFfi);
 }
 
 // Returns true for calls that run without a handler.

@@ -10,8 +10,8 @@ environments of environment.py. Where there is none the exit code is 77. Results
 was; --again forgets them. A file runs in a process of its own, those of --names in one for each number of devices; a test
 that ends the process or takes more than --seconds is a crash or a hang, and the others go on in a new one.
 
-Tests that fail here and pass on the CPU must be in jax_suite_failures.tsv, with the reason. Exit code 1 if others do, or if
-one of the table passes. The last line is `N passed, N failed`.
+Tests that fail here and pass on the CPU must be in jax_suite_failures.tsv, with the reason; exit code 1 if others do. The
+last line is `N passed, N failed`.
 """
 import argparse
 import collections
@@ -225,13 +225,15 @@ class Comparison:
         self.counts = collections.defaultdict(collections.Counter)
         self.faults = {}  # test -> its result here
         self.skipped_here = {}
-        self.fixed = []
         self.explained = [(pattern, reason) for pattern, reason in rows("jax_suite_failures.tsv", 2)]
 
-    def add(self, name, here, cpu):
+    def add(self, name, here, cpu, wanted=frozenset()):
         counts = self.counts[name]
-        if here.uncollected and not (cpu and cpu.uncollected):
-            self.faults[name] = Result("not collected", 0, here.uncollected)
+        if not (here.done or here.complete) or here.uncollected and not (cpu and cpu.uncollected):
+            self.faults[name] = Result("not collected", 0, here.uncollected or "pytest did not come to its end")
+            counts["fault"] += 1
+        for test in sorted(wanted - set(here.results)):
+            self.faults[test] = Result("not collected", 0, "there is no such test")
             counts["fault"] += 1
         for test, result in here.results.items():
             peer = cpu.results.get(test) if cpu else None
@@ -344,7 +346,7 @@ def main():
         futures = {pool.submit(run_group, suite, options, group): group for group in groups}
         for future in concurrent.futures.as_completed(futures):
             name = futures[future].name
-            comparison.add(name, *future.result())
+            comparison.add(name, *future.result(), futures[future].tests or frozenset())
             counts = comparison.counts[name]
             print(f"{name}: {counts['passed']} of {counts['run']} pass, {counts['fault']} only on the CPU", flush=True)
     return report(comparison, options)

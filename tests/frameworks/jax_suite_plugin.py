@@ -45,10 +45,6 @@ class Record:
             (kept if name not in known and (chosen is None or name in chosen) else left).append(item)
         items[:] = kept
         config.hook.pytest_deselected(items=left)
-        if os.environ.get("JAX_SUITE_LIST"):
-            for item in kept:
-                self.write(test=item.nodeid)
-            items[:] = []
 
     def pytest_runtest_logstart(self, nodeid):
         self.outcome, self.message, self.begin = "passed", "", time.monotonic()

@@ -47,8 +47,8 @@ const AsyncCall* AsyncCallOf(std::string_view target, std::string_view suffix) {
 
 struct AsyncConfig {
   std::vector<std::vector<int64_t>> groups, pairs;
-  int64_t dimension = 0, concat_dimension = 0, split_count = 1, channel = 0;
-  bool use_global_device_ids = false;
+  int64_t dimension = -1, concat_dimension = 0, split_count = 1, channel = 0;
+  bool use_global_device_ids = false, has_pairs = false;
 };
 
 bool ReadLists(JsonCursor* in, std::vector<std::vector<int64_t>>* lists) {
@@ -75,6 +75,7 @@ bool ReadConfig(const std::string& text, std::string_view dimension, AsyncConfig
       good = ReadLists(&in, &config->groups);
     } else if (key.value == "permutation") {
       good = ReadLists(&in, &config->pairs);
+      config->has_pairs = true;
     } else if (key.value == dimension) {
       good = in.Int(&config->dimension, "a dimension");
     } else if (key.value == "concat_dimension") {
@@ -136,6 +137,7 @@ std::optional<absl::Status> Converter::ConvertAsyncCall(const Op& op) {
   Attrs attrs;
   if (config.channel > 0) attrs.push_back(Int(Attr::kChannelId, config.channel));
   if (start->opcode == Opcode::kCollectivePermute) {
+    if (!config.has_pairs) return Error(op, "has no permutation");
     Ints list;
     for (const std::vector<int64_t>& pair : config.pairs) {
       if (pair.size() != 2) return Error(op, "has a permutation that is no list of pairs");
@@ -144,6 +146,7 @@ std::optional<absl::Status> Converter::ConvertAsyncCall(const Op& op) {
     attrs.push_back(List(Attr::kSourceTargetPairs, list));
     return Emit(op, start->opcode, operands(op), attrs);
   }
+  if (!start->dimension.empty() && config.dimension < 0) return Error(op, StrCat("has no ", start->dimension));
   attrs.push_back({Attr::kReplicaGroups, EncodeReplicaGroups(&context(), ReplicaGroups::List(config.groups)).value});
   if (start->opcode == Opcode::kAllToAll) {
     return EmitAllToAll(op, std::move(attrs), config.dimension, config.concat_dimension, config.split_count);

@@ -231,6 +231,8 @@ std::optional<InstructionId> Emitter::PlaceUnreduced(InstructionId part, Shape w
       from.manual != to.manual || from.rank() != to.rank()) {
     return std::nullopt;
   }
+  // Parts that others do not have stand as what changes nothing, which some types lack.
+  if (!HasIdentity(OpcodeOf(to.reduction, whole.element_type()), whole.element_type())) return std::nullopt;
   const auto rank = static_cast<size_t>(whole.rank());
   AxisList left = to.unreduced;
   std::vector<InstructionId> starts(rank, Constant(0));

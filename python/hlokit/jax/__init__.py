@@ -17,6 +17,7 @@ __all__ = ["Estimate", "estimate", "plugin_path", "register"]
 _NAME = "libhlokit_pjrt.so"
 # Below JAX's own platforms: hlokit runs programs that ask for it.
 _PRIORITY = -100
+_options: dict[str, str | int] = {}  # that the plugin was registered with
 
 
 def plugin_path() -> str:
@@ -40,10 +41,11 @@ def plugin_path() -> str:
 
 
 def register(**options: str | int) -> None:
-    """Registers the plugin with JAX as the platform "hlokit", before JAX is first used; a second call does nothing.
+    """Registers the plugin with JAX as the platform "hlokit", before JAX is first used.
 
     Options are those of the client: device="v5p:2x2x2", num_devices=8, dump_to="dumps". Where
-    PJRT_NAMES_AND_LIBRARY_PATHS names a plugin `hlokit`, JAX registers that one, and options are in the environment.
+    PJRT_NAMES_AND_LIBRARY_PATHS names a plugin `hlokit`, JAX registers that one, and options are in the environment. A
+    second call without options, or with the same ones, does nothing; with others it raises RuntimeError.
     """
     from jax._src import xla_bridge  # JAX has no public name for it
 
@@ -58,6 +60,9 @@ def register(**options: str | int) -> None:
     elif "hlokit" not in xla_bridge._backend_factories:
         api = xla_bridge.register_plugin("hlokit", priority=_PRIORITY, library_path=plugin_path(), options=dict(options))
         _platform.set_up(api)
+        _options.update(options)
+    elif options and options != _options:
+        raise RuntimeError("hlokit is registered with JAX already, with other options: call register before JAX is used, once")
 
 
 def _library_in_environment() -> str | None:

@@ -108,6 +108,8 @@ def estimate(f: Callable[..., Any], *args: Any, device: str, in_shardings: Any =
     Raises what tracing `f` raises, and ValueError with a message of hlokit: for a device that does not exist (it names
     those that do) or has too few chips, and for a program that cannot be simulated.
     """
+    if not isinstance(device, str):
+        raise TypeError(f'device is the name of a slice of TPUs, such as "v6e:4x4", not {device!r}')
     lowered, platform = _lower(_jitted(f, {
         "in_shardings": in_shardings, "out_shardings": out_shardings, "static_argnums": static_argnums,
         "static_argnames": static_argnames, "donate_argnums": donate_argnums}), *_shapes((args, kwargs)))
