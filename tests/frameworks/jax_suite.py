@@ -130,7 +130,7 @@ class Suite:
         record = self.record(backend, group)
         record.parent.mkdir(parents=True, exist_ok=True)
         known = read(record)
-        if wanted is None and known.complete or wanted is not None and wanted <= set(known.results):
+        if wanted is None and known.complete or wanted is not None and known.done and wanted <= set(known.results):
             return known
         chosen = None
         if wanted is not None:
