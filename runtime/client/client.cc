@@ -158,8 +158,8 @@ void Executable::set_lowered(std::shared_ptr<const Module> lowered) {
 }
 
 absl::Status Executable::Prepare() {
-  // Without a lock, which runs hold: one must not wait for another to learn that it may begin.
-  if (prepared_.load(std::memory_order_acquire)) return status_;
+  // Without a lock, which runs hold: one that may overlap another must not wait for it to learn that it may begin.
+  if (prepared_.load(std::memory_order_acquire) && host_io_ != nullptr && host_io_->MayOverlap()) return status_;
   const std::lock_guard<std::mutex> lock(mutex_);
   absl::Status status = PrepareLocked();
   prepared_.store(true, std::memory_order_release);

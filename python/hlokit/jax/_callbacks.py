@@ -102,7 +102,7 @@ def _keep_threads_on_host() -> None:
     """Cores of an interpreted kernel of Pallas are threads that a callback waits for, and run programs of their own: on
     JAX's CPU, as the callback itself does, since the device waits for the callback."""
     module = sys.modules.get("jax._src.pallas.mosaic.interpret.thread_map")
-    run = getattr(module, "_run_jaxpr", None)
+    run: Any = getattr(module, "_run_jaxpr", None)
     if run is None or hasattr(run, "__wrapped__"):
         return
     import jax
