@@ -26,6 +26,7 @@
 #include "pjrt/execution/custom_partitioners.h"
 #include "pjrt/execution/entry_layouts.h"
 #include "pjrt/execution/memory_kinds.h"
+#include "pjrt/execution/open_results.h"
 #include "pjrt/values/host_array.h"
 
 namespace hlokit::pjrt {
@@ -78,24 +79,6 @@ void DropAbsentDevices(Module* module) {
   }
 }
 
-// A result whose sharding the caller leaves open gets one that divides it into equal parts, as Shardy gives it: that of
-// the value, where it is uneven, does not count.
-void FreeUnevenResult(const CompileOptions& options, Module* module) {
-  const Instruction root = module->entry().root();
-  const bool open = options.propagate_to_outputs.size() == 1 && options.propagate_to_outputs[0];
-  if (!open || !root.shape().IsArray() || !root.has(Attr::kSharding)) return;
-  const Sharding sharding = DecodeSharding(module->context(), AttrReader(root).list_id(Attr::kSharding));
-  if (sharding.is_tuple) return;
-  const std::optional<Tiling> tiling = TilingOf(sharding.leaf(), root.shape().rank());
-  bool uneven = false;
-  for (int64_t d = 0; tiling && d < root.shape().rank(); ++d) {
-    uneven = uneven || root.shape().dim(d) % tiling->tiles(d) != 0;
-  }
-  if (!uneven) return;
-  Builder b(module, root.id());
-  module->SetRoot(module->entry().id(), b.WithName(root.name()).Make(Opcode::kCopy, root.shape(), {root.id()}));
-}
-
 absl::Status Partition(const CompileOptions& options, std::unique_ptr<Module>* whole) {
   Module* const module = whole->get();
   module->header().replica_count = options.num_replicas;
@@ -114,6 +97,7 @@ absl::Status Partition(const CompileOptions& options, std::unique_ptr<Module>* w
   if (absl::Status status = interp::RunPasses("spmd-propagation", /*warnings=*/nullptr, module); !status.ok()) {
     return status;
   }
+  KeepOrderOfMesh(options, module);
   if (absl::Status status = RunCustomPartitioners(whole); !status.ok()) return status;
   return interp::RunPasses(StrCat("spmd-partitioner{partitions=", options.num_partitions, "},all-reduce-combiner"),
                            /*warnings=*/nullptr, whole->get());

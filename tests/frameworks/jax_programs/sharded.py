@@ -144,6 +144,17 @@ def callbacks_run_on_one_device():
 
 
 @program
+def reversed_arrays():
+    """Arrays that are reversed along a divided dimension are divided over the axes of the mesh, as others are."""
+    x = jax.device_put(DATA, NamedSharding(mesh(4, 2), P("x", "y")))
+    results = []
+    for f in (lambda a: jnp.flip(a, 0) + 1, jnp.rot90, lambda a: a[::-1, ::-1], lambda a: (a[::-1].T * 2, a.sum())):
+        y = jax.jit(f)(x)
+        results += [(leaf.sharding.spec, leaf, leaf + 1) for leaf in jax.tree.leaves(y)]
+    return [(str(spec), value, more) for spec, value, more in results]
+
+
+@program
 def callbacks_that_wait_for_each_other():
     """Each device's callback goes on when all have come to it."""
     barrier = threading.Barrier(8, timeout=20)
