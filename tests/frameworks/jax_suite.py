@@ -61,11 +61,12 @@ def rows(name, columns):
 
 def backends(options):
     """The plugin and JAX's CPU, with a number of devices each."""
-    plugin = f"{options.build}/lib/hlokit/libhlokit_pjrt.so"
+    build = os.path.abspath(options.build)
+    plugin = f"{build}/lib/hlokit/libhlokit_pjrt.so"
 
     def hlokit(devices):
         return Backend(f"hlokit-{options.engine}-{devices}", {
-            "JAX_PLATFORMS": "hlokit", "PYTHONPATH": f"{options.build}/python", "HLOKIT_PJRT_PLUGIN": plugin,
+            "JAX_PLATFORMS": "hlokit", "PYTHONPATH": f"{build}/python", "HLOKIT_PJRT_PLUGIN": plugin,
             "HLOKIT_DEVICE": f"cpu:{devices}", "HLOKIT_ENGINE": options.engine, "HLOKIT_NUM_THREADS": "1",
             "JAX_NUM_CPU_DEVICES": str(devices), "JAX_SUITE_DEVICE_UNDER_TEST": "cpu"})
 
