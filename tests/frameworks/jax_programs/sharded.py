@@ -11,7 +11,7 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from . import program
+from . import program, program_since
 
 
 def mesh(*shape, names=("x", "y")):
@@ -126,7 +126,7 @@ def reshard_between_meshes():
     return b, b + jax.device_put(a, b.sharding), jax.device_put(b, jax.devices()[3]).sum()
 
 
-@program
+@program_since(0, 10)
 def callbacks_run_on_one_device():
     from jax.experimental import io_callback
 
