@@ -34,8 +34,8 @@ bool ArgumentConverter::Fail(std::string reason) {
 }
 
 bool ArgumentConverter::Take(PyObject* tensor, lazy::Tensor* result) {
-  const LazyTensorObject* const lazy = TorchClasses::Get().LazyOf(tensor);
-  if (lazy == nullptr) return Fail("a tensor without a value");
+  const LazyTensorObject* const lazy = TorchTensors::Get().LazyOf(tensor);
+  if (lazy == nullptr) return Fail(StrCat("a ", Py_TYPE(tensor)->tp_name, " that is not of the device"));
   if (first_ == nullptr) first_ = lazy;
   if (lazy->session != first_->session) return Fail("tensors of different sessions");
   *result = lazy->tensor;
@@ -43,17 +43,14 @@ bool ArgumentConverter::Take(PyObject* tensor, lazy::Tensor* result) {
 }
 
 bool ArgumentConverter::ConvertTensor(PyObject* object, size_t index) {
-  if (TorchClasses::Get().IsTensor(object)) {
-    lazy::Tensor tensor;
-    if (!Take(object, &tensor)) return false;
-    values_[index] = lazy::IValue(std::move(tensor));
-    return true;
-  }
   if (const std::optional<lazy::Scalar> number = NumberOf(object)) {
     numbers_.emplace_back(index, *number);
     return true;
   }
-  return Fail(StrCat("`", schema_.args[index].name, "` is a ", Py_TYPE(object)->tp_name));
+  lazy::Tensor tensor;
+  if (!Take(object, &tensor)) return Fail(StrCat("`", schema_.args[index].name, "` is ", reason_));
+  values_[index] = lazy::IValue(std::move(tensor));
+  return true;
 }
 
 bool ArgumentConverter::ConvertTensors(PyObject* object, size_t index) {
@@ -62,8 +59,7 @@ bool ArgumentConverter::ConvertTensors(PyObject* object, size_t index) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     PyObject* const item = PySequence_Fast_GET_ITEM(object, i);
     if (item == Py_None) continue;
-    if (!TorchClasses::Get().IsTensor(item)) return Fail(StrCat("a list with a ", Py_TYPE(item)->tp_name));
-    if (!Take(item, &tensors[i])) return false;
+    if (!Take(item, &tensors[i])) return Fail(StrCat("`", schema_.args[index].name, "` has ", reason_));
   }
   values_[index] = lazy::IValue(std::move(tensors));
   return true;
@@ -138,7 +134,7 @@ bool ArgumentConverter::Convert(PyObject* object, int index) {
       return true;
     }
     case lazy::ArgType::kDtype:
-      if (const std::optional<ElementType> type = TorchClasses::Get().ElementTypeOf(object)) {
+      if (const std::optional<ElementType> type = TorchTensors::Get().ElementTypeOf(object)) {
         values_[at] = lazy::IValue(*type);
         return true;
       }

@@ -27,7 +27,7 @@ bool IsLazyDevice(PyObject* device) {
     return false;
   }
   const bool lazy =
-      PyUnicode_CompareWithASCIIString(type, "lazy") == 0 || PyUnicode_CompareWithASCIIString(type, "xla") == 0;
+      PyUnicode_CompareWithASCIIString(type, "xla") == 0 || PyUnicode_CompareWithASCIIString(type, "tpu") == 0;
   Py_DECREF(type);
   return lazy;
 }
@@ -173,7 +173,7 @@ Attempt TorchRecorder::Run(const OpPlan& plan, PyObject* args, lazy::Args values
   if (plan.results == OpPlan::Results::kWritten) {
     return {py::handle(PyTuple_GET_ITEM(args, plan.returns[0])).inc_ref().ptr(), false, ""};
   }
-  const TorchClasses& classes = TorchClasses::Get();
+  const TorchTensors& classes = TorchTensors::Get();
   const auto result = [&](size_t k) -> PyObject* {
     if (plan.results == OpPlan::Results::kOp && k < plan.returns.size() && plan.returns[k] >= 0) {
       return py::handle(PyTuple_GET_ITEM(args, plan.returns[k])).inc_ref().ptr();

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/binding/torch_tensor.h"
 
-#include <structmember.h>
-
 #include <new>
 #include <string>
 #include <utility>
@@ -55,52 +53,33 @@ PyObject* NewLazyTensor(lazy::Tensor tensor, TracerPtr session) {
   return object;
 }
 
-TorchClasses& TorchClasses::Get() {
-  static TorchClasses* const classes = new TorchClasses;
-  return *classes;
+TorchTensors& TorchTensors::Get() {
+  static TorchTensors* const tensors = new TorchTensors;
+  return *tensors;
 }
 
-void TorchClasses::Set(py::type tensor, py::object make, const py::dict& types, const py::list& devices) {
-  const py::object slot = py::getattr(tensor, "__dict__")["_lazy"];
-  if (Py_TYPE(slot.ptr()) != &PyMemberDescr_Type) throw py::type_error("_lazy is not a slot of the class of tensors");
-  slot_offset_ = reinterpret_cast<PyMemberDescrObject*>(slot.ptr())->d_member->offset;
-  tensor_ = reinterpret_cast<PyTypeObject*>(tensor.release().ptr());
-  make_ = make.release().ptr();
-  keywords_ = py::make_tuple(py::str("dtype"), py::str("device")).release().ptr();
+void TorchTensors::Set(const TorchDeviceApi* api, const py::dict& types) {
   types_.clear();
   for (const auto& [name, dtype] : types) {
     const std::optional<ElementType> type = ElementTypeFromText(py::cast<std::string>(name));
     if (!type) throw py::value_error("unknown element type " + py::cast<std::string>(name));
     types_.emplace_back(*type, py::reinterpret_borrow<py::object>(dtype).release().ptr());
   }
-  devices_.clear();
-  for (const py::handle device : devices)
-    devices_.push_back(py::reinterpret_borrow<py::object>(device).release().ptr());
+  api_ = api;
 }
 
-PyObject* TorchClasses::Wrap(lazy::Tensor tensor, const TracerPtr& session) const {
+PyObject* TorchTensors::Wrap(lazy::Tensor tensor, const TracerPtr& session) const {
   const Shape shape = tensor.shape();
   PyObject* const dtype = DtypeOf(shape.element_type());
-  const auto ordinal = static_cast<size_t>(tensor.device()->device()->ordinal());
-  if (dtype == nullptr || ordinal >= devices_.size()) {
-    PyErr_Format(PyExc_TypeError, "PyTorch has no element type %s, or no device %zu",
-                 std::string(ToString(shape.element_type())).c_str(), ordinal);
+  if (dtype == nullptr || api_ == nullptr) {
+    PyErr_Format(PyExc_TypeError, "PyTorch has no element type %s",
+                 std::string(ToString(shape.element_type())).c_str());
     return nullptr;
   }
-  PyObject* const sizes = PyTuple_New(static_cast<Py_ssize_t>(shape.rank()));
-  if (sizes == nullptr) return nullptr;
-  for (int64_t i = 0; i < shape.rank(); ++i) PyTuple_SET_ITEM(sizes, i, PyLong_FromLongLong(shape.dims()[i]));
-  PyObject* const arguments[] = {reinterpret_cast<PyObject*>(tensor_), sizes, dtype, devices_[ordinal]};
-  PyObject* const result = PyObject_Vectorcall(make_, arguments, 2, keywords_);
-  Py_DECREF(sizes);
-  if (result == nullptr) return nullptr;
+  const auto ordinal = static_cast<int>(tensor.device()->device()->ordinal());
   PyObject* const lazy = NewLazyTensor(std::move(tensor), session);
-  if (lazy == nullptr) {
-    Py_DECREF(result);
-    return nullptr;
-  }
-  Py_XSETREF(*Slot(result), lazy);
-  return result;
+  if (lazy == nullptr) return nullptr;
+  return api_->wrap(lazy, shape.dims().data(), static_cast<size_t>(shape.rank()), dtype, ordinal);
 }
 
 }  // namespace hlokit::python

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lazy tensors in Python: what the slot `_lazy` of a hlokit.torch tensor holds, and the classes of PyTorch that the
-// binding needs to make such tensors. Nothing here links with PyTorch: its objects are called as Python objects.
+// Lazy tensors in Python: what a tensor of hlokit.torch's device holds, and how such tensors are made and read. Nothing
+// here links with PyTorch: functions of the module that is compiled for it come at run time
+// (hlokit/torch/device/api.h).
 #ifndef HLOKIT_PYTHON_BINDING_TORCH_TENSOR_H_
 #define HLOKIT_PYTHON_BINDING_TORCH_TENSOR_H_
 
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "ir/types/element_type.h"
+#include "python/hlokit/torch/device/api.h"
 #include "tracer/graph/tensor.h"
 #include "tracer/step/tracer.h"
 
@@ -29,23 +31,19 @@ PyTypeObject* LazyTensorType();
 // Returns a new reference; null with a Python error if there is no memory.
 PyObject* NewLazyTensor(lazy::Tensor tensor, TracerPtr session);
 
-// The class of tensors and the objects of PyTorch that make them; set once, by hlokit/torch/_tensor.py.
-class TorchClasses {
+// PyTorch's side: its tensors and element types. Set once, by hlokit/torch/_tensor.py.
+class TorchTensors {
  public:
   // Returns the only instance.
-  static TorchClasses& Get();
+  static TorchTensors& Get();
 
-  // `tensor`: the subclass of torch.Tensor with a slot `_lazy`; `make`: torch.Tensor._make_wrapper_subclass; `types`:
-  // torch's element types by HLO name; `devices`: PyTorch's objects for the devices, by ordinal.
-  void Set(pybind11::type tensor, pybind11::object make, const pybind11::dict& types, const pybind11::list& devices);
+  // `api`: of the extension module, which lives as long as the process; `types`: torch's element types by HLO name.
+  void Set(const TorchDeviceApi* api, const pybind11::dict& types);
 
-  bool IsTensor(PyObject* object) const {
-    return tensor_ != nullptr && (Py_TYPE(object) == tensor_ || PyType_IsSubtype(Py_TYPE(object), tensor_));
-  }
-  // Returns the lazy tensor of an instance of the class; null if its slot is empty. Borrowed.
-  LazyTensorObject* LazyOf(PyObject* tensor) const {
-    PyObject* const slot = *Slot(tensor);
-    return slot == nullptr || Py_TYPE(slot) != LazyTensorType() ? nullptr : reinterpret_cast<LazyTensorObject*>(slot);
+  // Returns the lazy tensor that a tensor of the device holds; null for other objects. Borrowed.
+  LazyTensorObject* LazyOf(PyObject* object) const {
+    PyObject* const lazy = api_ == nullptr ? nullptr : api_->lazy_of(object);
+    return lazy == nullptr || Py_TYPE(lazy) != LazyTensorType() ? nullptr : reinterpret_cast<LazyTensorObject*>(lazy);
   }
   std::optional<ElementType> ElementTypeOf(PyObject* dtype) const {
     for (const auto& [type, object] : types_) {
@@ -60,21 +58,12 @@ class TorchClasses {
     }
     return nullptr;
   }
-  // Returns a new tensor of the class; null with a Python error.
+  // Returns a new tensor of PyTorch; null with a Python error.
   PyObject* Wrap(lazy::Tensor tensor, const TracerPtr& session) const;
 
  private:
-  PyObject** Slot(PyObject* tensor) const {
-    return reinterpret_cast<PyObject**>(reinterpret_cast<char*>(tensor) + slot_offset_);
-  }
-
-  // References that live as long as the process.
-  PyTypeObject* tensor_ = nullptr;
-  Py_ssize_t slot_offset_ = 0;
-  PyObject* make_ = nullptr;
-  PyObject* keywords_ = nullptr;  // ("dtype", "device")
-  std::vector<std::pair<ElementType, PyObject*>> types_;
-  std::vector<PyObject*> devices_;
+  const TorchDeviceApi* api_ = nullptr;
+  std::vector<std::pair<ElementType, PyObject*>> types_;  // references that live as long as the process
 };
 
 }  // namespace hlokit::python

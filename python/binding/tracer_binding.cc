@@ -89,7 +89,7 @@ py::object LazyObject(lazy::Tensor tensor, const TracerPtr& session) {
 }
 
 ElementType TypeOf(py::handle dtype) {
-  const std::optional<ElementType> type = TorchClasses::Get().ElementTypeOf(dtype.ptr());
+  const std::optional<ElementType> type = TorchTensors::Get().ElementTypeOf(dtype.ptr());
   if (!type) throw py::type_error("lazy tensors have no elements of type " + py::cast<std::string>(py::str(dtype)));
   return *type;
 }
@@ -422,7 +422,7 @@ py::tuple Try(const py::object& function, const py::tuple& args, const py::dict&
 
 py::object Wrap(py::handle lazy) {
   const LazyTensorObject& object = LazyOf(lazy);
-  PyObject* const result = TorchClasses::Get().Wrap(object.tensor, object.session);
+  PyObject* const result = TorchTensors::Get().Wrap(object.tensor, object.session);
   if (result == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::object>(result);
 }
@@ -571,9 +571,10 @@ void BindTracer(py::module_& m) {
   BindSession(m);
   m.attr("LazyTensor") = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(LazyTensorType()));
   m.attr("_torch_dispatch") = py::reinterpret_steal<py::object>(PyCFunction_New(&dispatch_definition, nullptr));
-  m.def("_torch_setup", [](py::type tensor, py::object make, const py::dict& types, const py::list& devices,
-                           py::object untranslated, std::vector<std::string> libraries) {
-    TorchClasses::Get().Set(std::move(tensor), std::move(make), types, devices);
+  m.def("_torch_setup", [](const py::capsule& api, const py::dict& types, py::object untranslated,
+                           std::vector<std::string> libraries) {
+    if (std::string_view(api.name()) != TorchDeviceApi::kCapsule) throw py::type_error("expected a device of PyTorch");
+    TorchTensors::Get().Set(api.get_pointer<const TorchDeviceApi>(), types);
     TorchRecorder::Get().SetUntranslated(std::move(untranslated));
     ScopedUserFrame::SetLibraries(std::move(libraries));
   });
@@ -582,6 +583,14 @@ void BindTracer(py::module_& m) {
   m.def("_torch_try", &Try, py::arg("function"), py::arg("args"), py::arg("kwargs"), py::arg("session") = py::none(),
         py::arg("ordinal") = 0);
   m.def("_torch_wrap", &Wrap, py::arg("lazy"));
+  m.def(
+      "_lazy_of",
+      [](py::handle tensor) -> py::object {
+        LazyTensorObject* const lazy = TorchTensors::Get().LazyOf(tensor.ptr());
+        if (lazy == nullptr) return py::none();
+        return py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(lazy));
+      },
+      py::arg("tensor"));
   m.def("_tracer_ops", &Ops);
   m.def("_lazy_pending", &PendingText, py::arg("tensors"));
   m.def("_lazy_fetch", &Fetch, py::arg("lazy"), py::arg("keep"));

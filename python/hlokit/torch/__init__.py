@@ -13,10 +13,12 @@
 Modules with the names of torch_xla: xla_model, metrics, profiler, parallel_loader, xla_multiprocessing, checkpoint.
 """
 
-from . import _device_guard, _fallback, _modules, _tensor, checkpoint, metrics, parallel_loader, profiler, xla_model, xla_multiprocessing
+from hlokit import _hlokit
+
+from . import _device, _fallback, _modules, _tensor, checkpoint, metrics, parallel_loader, profiler, tpu, xla_model, xla_multiprocessing
 from ._init import on_device
 from ._session import configure, device
-from ._tensor import XlaTensor
+from ._tensor import is_lazy
 from ._trace import Graph, Simulation, Trace, explain_recompiles, pending, trace
 from .metrics import metrics_report
 from .parallel_loader import MpDeviceLoader
@@ -24,10 +26,9 @@ from .xla_model import mark_step, optimizer_step, save
 from .xla_multiprocessing import spawn
 
 _tensor.setup(_fallback.untranslated)
-_fallback.register_creation()
+_device.install(_hlokit._torch_dispatch, tpu)
+_fallback.install()
 _modules.install()
-_device_guard.register()
-checkpoint.install()
 
 
 def fallbacks() -> "dict[tuple[str, str], int]":

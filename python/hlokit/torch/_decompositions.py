@@ -8,7 +8,7 @@ import torch
 from hlokit import _hlokit
 
 from . import _plans
-from ._tensor import XlaTensor, fetch, upload
+from ._tensor import fetch, is_lazy, lazy_of, upload
 
 aten = torch.ops.aten
 
@@ -123,9 +123,12 @@ def _vdot(self: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     return aten.dot.default(aten.conj_physical.default(self) if self.is_complex() else self, other)
 
 
+_conjugate = _Row("aten::conj_physical")
+
+
 @decomposes("_conj_physical")
 def _conj_physical(self: torch.Tensor) -> torch.Tensor:
-    return aten.conj_physical.default(self)
+    return _conjugate(self)  # type: ignore[no-any-return]
 
 
 @decomposes("narrow_copy")
@@ -223,12 +226,12 @@ def _unsafe_split_with_sizes(self: torch.Tensor, split_sizes: Sequence[int], dim
 
 @decomposes("_pack_padded_sequence")
 def _pack_padded_sequence(input: torch.Tensor, lengths: torch.Tensor, batch_first: bool) -> Any:
-    if isinstance(lengths, XlaTensor):
+    if is_lazy(lengths):
         lengths = fetch(lengths)
-    if not isinstance(input, XlaTensor):
+    if not is_lazy(input):
         return aten._pack_padded_sequence.default(input, lengths, batch_first)
     # The numbers of sequences at each place are on the host, where PyTorch reads them: it packs the places of elements.
     places = torch.arange(input.shape[0] * input.shape[1]).reshape(tuple(input.shape[:2]))
     packed, batch_sizes = aten._pack_padded_sequence.default(places, lengths, batch_first)
-    indices = upload(packed, _hlokit._lazy_session(input._lazy), _hlokit._lazy_ordinal(input._lazy))
+    indices = upload(packed, _hlokit._lazy_session(lazy_of(input)), _hlokit._lazy_ordinal(lazy_of(input)))
     return aten.index_select.default(input.flatten(0, 1), 0, indices), batch_sizes

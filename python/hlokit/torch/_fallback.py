@@ -12,7 +12,8 @@ from hlokit import _hlokit
 
 from . import _plans, _session
 from ._decompositions import DECOMPOSITIONS, NotRecorded
-from ._tensor import INNER, XlaTensor, adopt, fetch, session_of, upload
+from ._device import NATIVE, TYPES
+from ._tensor import adopt, fetch, home_of, is_lazy, lazy_of, of_type, session_of, upload
 
 try:
     from torch._decomp import decomposition_table
@@ -54,6 +55,8 @@ def untranslated(func: Any, types: Any, args: Any, kwargs: Any, reason: str) -> 
         result = special(func, args, kwargs)
         if result is not NotImplemented:
             return result
+    if _makes_tensors(func) and home_of(_flat(args, kwargs)) is None:
+        return _create(func, args, kwargs)
     ours = DECOMPOSITIONS.get(func)
     if ours is not None and session_of(_flat(args, kwargs)) is not None:
         try:
@@ -115,16 +118,16 @@ _INDEXING = frozenset(("aten::index", "aten::index_put", "aten::index_put_", "at
 
 def _with_small_tensors(func: Any, args: Any, kwargs: Any) -> Optional[Tuple[Any, Any]]:
     """The arguments with numbers in CPU tensors, and indices, brought to the device; None if there are none."""
-    home = next((t for t in _flat(args, kwargs) if isinstance(t, XlaTensor)), None)
+    home = home_of(_flat(args, kwargs))
     if home is None:
         return None
-    session, ordinal = _hlokit._lazy_session(home._lazy), _hlokit._lazy_ordinal(home._lazy)
+    session, ordinal = _hlokit._lazy_session(home), _hlokit._lazy_ordinal(home)
     found = False
 
     def move(value: Any) -> Any:
         nonlocal found
-        if isinstance(value, XlaTensor):
-            other = _hlokit._lazy_ordinal(value._lazy)
+        if is_lazy(value):
+            other = _hlokit._lazy_ordinal(lazy_of(value))
             if other != ordinal and func._schema.name not in _BETWEEN_DEVICES:
                 raise RuntimeError(
                     f"{func._schema.name}: Expected all tensors to be on the same device, but found at least two "
@@ -165,7 +168,7 @@ def _into_results(func: Any, args: Any, kwargs: Any) -> Any:
 def store(target: torch.Tensor, value: torch.Tensor) -> None:
     """Writes a result to a tensor, which takes its sizes."""
     if target.shape != value.shape:
-        if isinstance(target, XlaTensor):
+        if is_lazy(target):
             adopt(target, value.to(target.dtype))
             return
         target.resize_(value.shape)
@@ -175,7 +178,7 @@ def store(target: torch.Tensor, value: torch.Tensor) -> None:
 def _in_place(func: Any, args: Any, kwargs: Any) -> Any:
     """An op that writes its first argument, and may change its sizes: the functional op and a new value."""
     functional = _plans.without_write(func)
-    if functional is None or not args or not isinstance(args[0], XlaTensor):
+    if functional is None or not args or not is_lazy(args[0]):
         return NotImplemented
     result = functional(*args, **kwargs)
     if result.shape == args[0].shape:
@@ -195,14 +198,15 @@ _overwriting = {
 def on_cpu(func: Any, args: Any, kwargs: Any, reason: str) -> Any:
     """Runs an op on the host with the values of its arguments, and uploads its results."""
     session = session_of(_flat(args, kwargs)) or _session.current()
-    if any(isinstance(t, XlaTensor) and _hlokit._lazy_session(t._lazy) is not session for t in _flat(args, kwargs)):
+    lazies = [lazy for lazy in map(lazy_of, _flat(args, kwargs)) if lazy is not None]
+    if any(_hlokit._lazy_session(lazy) is not session for lazy in lazies):
         raise RuntimeError(f"{func._schema.name}: tensors of different sessions: {_NEW_SESSION}")
-    home = next((t for t in _flat(args, kwargs) if isinstance(t, XlaTensor)), None)
-    ordinal = _session.ordinal_of(None) if home is None else _hlokit._lazy_ordinal(home._lazy)
-    copies: Dict[int, Tuple[XlaTensor, torch.Tensor]] = {}
+    home = home_of(_flat(args, kwargs))
+    ordinal = _session.target_of(kwargs.get("device")) if home is None else _hlokit._lazy_ordinal(home)
+    copies: Dict[int, Tuple[torch.Tensor, torch.Tensor]] = {}
 
     def down(value: Any) -> Any:
-        if isinstance(value, XlaTensor):
+        if is_lazy(value):
             if id(value) not in copies:
                 if func in _overwriting and value is args[0] and not session.fake:
                     local = torch.empty(tuple(value.shape), dtype=value.dtype)
@@ -212,12 +216,14 @@ def on_cpu(func: Any, args: Any, kwargs: Any, reason: str) -> Any:
                     local = fetch(value).clone()
                 copies[id(value)] = (value, local)
             return copies[id(value)][1]
-        if isinstance(value, torch.device) and value.type in ("xla", "lazy"):
+        if isinstance(value, torch.device) and value.type in TYPES:
             return torch.device("meta" if session.fake else "cpu")
+        if isinstance(value, torch.Generator):
+            return NATIVE.host_generator(value)
         return value
 
     device = kwargs.get("device")
-    stays = device is not None and torch.device(device).type not in ("xla", "lazy")
+    stays = device is not None and torch.device(device).type not in TYPES
     local_args, local_kwargs = tree_map(down, (tuple(args), dict(kwargs)))
     result = func(*local_args, **local_kwargs)  # raises torch's own error
     if stays:
@@ -232,7 +238,7 @@ def on_cpu(func: Any, args: Any, kwargs: Any, reason: str) -> Any:
             _write_back(argument, kwargs[argument.name], copies, session, ordinal)
 
     def up(value: Any) -> Any:
-        if not isinstance(value, torch.Tensor) or isinstance(value, XlaTensor):
+        if not isinstance(value, torch.Tensor) or is_lazy(value):
             return value
         if id(value) in originals:
             return originals[id(value)]
@@ -245,11 +251,11 @@ def _write_back(argument: Any, value: Any, copies: Any, session: Any, ordinal: i
     if argument.alias_info is None or not argument.alias_info.is_write:
         return
     for tensor in value if isinstance(value, (list, tuple)) else (value,):
-        if isinstance(tensor, XlaTensor):
+        if is_lazy(tensor):
             local = copies[id(tensor)][1]
             new = upload(local, session, ordinal)
             if local.shape == tensor.shape:
-                _hlokit._lazy_write(tensor._lazy, new._lazy)
+                _hlokit._lazy_write(lazy_of(tensor), lazy_of(new))
             else:
                 adopt(tensor, new)
 
@@ -269,40 +275,42 @@ def _to_copy(func: Any, args: Any, kwargs: Any) -> Any:
     tensor = args[0]
     device = kwargs.get("device")
     dtype = kwargs.get("dtype")
-    if not isinstance(tensor, XlaTensor):
-        return NotImplemented
-    session, here = _hlokit._lazy_session(tensor._lazy), _hlokit._lazy_ordinal(tensor._lazy)
-    if device is None or (device.type in ("xla", "lazy") and _session.ordinal_of(device) == here):
-        return NotImplemented
+    if not is_lazy(tensor):
+        if device is None or device.type not in TYPES:
+            return NotImplemented
+        with of_type(device.type):
+            return upload(tensor.to(dtype or tensor.dtype), _session.current(), _session.target_of(device))
+    session, here = _hlokit._lazy_session(lazy_of(tensor)), _hlokit._lazy_ordinal(lazy_of(tensor))
+    if device is None or (device.type in TYPES and _session.ordinal_of(device) == here):
+        if device is None or device.type == tensor.device.type:
+            return NotImplemented
+        with of_type(device.type):
+            return _hlokit._torch_try(aten._to_copy.default, (tensor,), {"dtype": dtype} if dtype is not None else {})[0]
     if device.type == "meta":
         return torch.empty(tuple(tensor.shape), dtype=dtype or tensor.dtype, device="meta")
     value = fetch(tensor)
     value = value.to(dtype) if dtype is not None else value
-    if device.type in ("xla", "lazy"):
-        return upload(value, session, _session.target_of(device))
+    if device.type in TYPES:
+        with of_type(device.type):
+            return upload(value, session, _session.target_of(device))
     return value.clone() if device.type == "cpu" else value.to(device)
 
 
 def _copy_(func: Any, args: Any, kwargs: Any) -> Any:
     target, source = args[0], args[1]
-    if not isinstance(target, XlaTensor):
+    if not is_lazy(target):
         target.copy_(fetch(source))
         return target
-    session, here = _hlokit._lazy_session(target._lazy), _hlokit._lazy_ordinal(target._lazy)
-    if isinstance(source, XlaTensor):
-        if _hlokit._lazy_ordinal(source._lazy) == here and _hlokit._lazy_session(source._lazy) is session:
+    session, here = _hlokit._lazy_session(lazy_of(target)), _hlokit._lazy_ordinal(lazy_of(target))
+    if is_lazy(source):
+        if _hlokit._lazy_ordinal(lazy_of(source)) == here and _hlokit._lazy_session(lazy_of(source)) is session:
             return NotImplemented
         source = fetch(source)
     value = source.detach().to(target.dtype)
     if value.shape != target.shape:
         value = value.expand(target.shape)
-    _hlokit._lazy_write(target._lazy, upload(value, session, here)._lazy)
+    _hlokit._lazy_write(lazy_of(target), lazy_of(upload(value, session, here)))
     return target
-
-
-def _copy_from(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
-    result: torch.Tensor = _copy_(aten.copy_.default, (target, source), {})
-    return target if result is NotImplemented else result
 
 
 def _set_source(func: Any, args: Any, kwargs: Any) -> Any:
@@ -355,9 +363,9 @@ _special[aten.resize_.default] = _resize_
 
 def _ctc_loss(log_probs: Any, *args: Any, **kwargs: Any) -> Any:
     # Lengths and targets may be on the host; PyTorch divides by the lengths where they are.
-    if isinstance(log_probs, XlaTensor):
-        session, ordinal = _hlokit._lazy_session(log_probs._lazy), _hlokit._lazy_ordinal(log_probs._lazy)
-        on_host = lambda value: isinstance(value, torch.Tensor) and not isinstance(value, XlaTensor)
+    if is_lazy(log_probs):
+        session, ordinal = _hlokit._lazy_session(lazy_of(log_probs)), _hlokit._lazy_ordinal(lazy_of(log_probs))
+        on_host = lambda value: isinstance(value, torch.Tensor) and not is_lazy(value)
         args, kwargs = tree_map(lambda v: upload(v, session, ordinal) if on_host(v) else v, (args, kwargs))
     return aten.ctc_loss.Tensor.decompose(log_probs, *args, **kwargs)
 
@@ -365,35 +373,33 @@ def _ctc_loss(log_probs: Any, *args: Any, **kwargs: Any) -> Any:
 # ---- tensors that are made on the device ----
 
 _libraries: List[Any] = []
+_makers: Dict[Any, bool] = {}
 
 
-def _creator(func: Any) -> Callable[..., Any]:
-    names = [a.name for a in func._schema.arguments if not a.kwarg_only]
+def _makes_tensors(func: Any) -> bool:
+    """Whether an op takes a device, and so has no tensors that tell it."""
+    known = _makers.get(func)
+    if known is None:
+        known = _makers[func] = any(a.name == "device" for a in func._schema.arguments)
+    return known
 
-    def create(*args: Any, **kwargs: Any) -> Any:
-        given = dict(zip(names, args))
-        device = kwargs.get("device")
-        ordinal = _session.target_of(device)
-        session = _session.current()
-        _session.device(ordinal)
-        if "dtype" in {a.name for a in func._schema.arguments} and kwargs.get("dtype") is None:
-            kwargs = {**kwargs, "dtype": _default_type(func, list(given.values()))}
-        if session.fake and func._schema.name in ("aten::empty", "aten::empty_strided"):
-            value = session.upload(ordinal, list(args[0]), kwargs["dtype"], None)
-            return _hlokit._torch_wrap(value)
-        if kwargs.get("generator") is None:
-            kwargs.pop("generator", None)
-            value, why = _hlokit._torch_try(func, tuple(args), kwargs, session, ordinal)
-            if why is None:
-                return value
-        else:
-            why = _GENERATORS
-        local = {**kwargs, "device": torch.device("cpu")}
-        session.count(f"aten::{func._schema.name.split('::')[-1]}")
-        fallbacks[_plans.full_name(func), why] += 1
-        return upload(func(*args, **local), session, ordinal)
 
-    return create
+def _create(func: Any, args: Any, kwargs: Any) -> Any:
+    names = [a.name for a in func._schema.arguments]
+    given = dict(zip(names, args))
+    ordinal = _session.target_of(kwargs.get("device"))
+    session = _session.current()
+    _session.device(ordinal)
+    if "dtype" in names and kwargs.get("dtype") is None:
+        kwargs = {**kwargs, "dtype": _default_type(func, list(given.values()))}
+    if func._schema.name in ("aten::empty", "aten::empty_strided") and (session.fake or 0 in args[0]):
+        return _hlokit._torch_wrap(session.upload(ordinal, list(args[0]), kwargs["dtype"], None))
+    if func not in _seen:
+        _seen[func] = _plans.add(func)
+    value, why = _hlokit._torch_try(func, tuple(args), kwargs, session, ordinal)
+    if why is None:
+        return value
+    return on_cpu(func, args, kwargs, why or "the tracer has no such op")
 
 
 def _default_type(func: Any, values: List[Any]) -> torch.dtype:
@@ -412,43 +418,11 @@ def _default_type(func: Any, values: List[Any]) -> torch.dtype:
     return torch.get_default_dtype()
 
 
-def register_creation() -> None:
-    """Makes torch.zeros(..., device="xla:0") and the like record."""
-    overloads = []
-    for name, row in _plans.ROWS.items():
-        space, _, rest = name.partition("::")
-        base, _, overload = rest.partition(".")
-        if space != "aten" or any("Tensor" in kind for _, kind, _, _ in row.arguments):
-            continue
-        func = getattr(getattr(aten, base, None), overload or "default", None)
-        if func is None or not any(a.name == "device" for a in func._schema.arguments):
-            continue
-        if _plans.add(func):
-            _seen[func] = True
-            overloads.append((name[len("aten::") :], func))
+def install() -> None:
+    """Overrides derivatives and composites of PyTorch that would read values."""
     library = torch.library.Library("aten", "IMPL")
-    # torch.tensor(..., device=) copies with __torch_dispatch__ disabled.
-    library.impl("_copy_from", _copy_from, "Lazy")
-    for key in ("XLA", "Lazy"):  # the second: autograd makes zeros where PyTorch takes the tensors to be
-        for name, func in overloads:
-            library.impl(name, _creator(func), key)
-    if hasattr(aten, "_efficientzerotensor"):  # gradients that are zero
-        library.impl("_efficientzerotensor", _zeros, "Lazy")
-    # Before 2.0 it reads the number of repetitions from a tensor, so that the program would wait for it.
-    if hasattr(aten.repeat_interleave, "self_int"):
-        library.impl("repeat_interleave.self_int", _repeat_interleave, "AutogradLazy")
-    library.impl("ctc_loss.Tensor", _ctc_loss, "AutogradLazy")
+    for key in ("AutogradXLA", "AutogradPrivateUse1"):
+        library.impl("ctc_loss.Tensor", _ctc_loss, key)
     _libraries.append(library)
 
 
-def _zeros(size: Any, **kwargs: Any) -> torch.Tensor:
-    return torch.zeros(size, dtype=kwargs.get("dtype"), device=kwargs.get("device"))
-
-
-def _repeat_interleave(tensor: torch.Tensor, repeats: int, dim: Any = None, *, output_size: Any = None) -> torch.Tensor:
-    if dim is None:
-        tensor, dim = tensor.flatten(), 0
-    dim = dim % max(tensor.dim(), 1)
-    sizes = list(tensor.shape)
-    sizes.insert(dim + 1, repeats)
-    return tensor.unsqueeze(dim + 1).expand(sizes).flatten(dim, dim + 1)

@@ -11,7 +11,7 @@ import torch
 
 from hlokit import _hlokit
 
-from ._tensor import XlaTensor
+from ._tensor import is_lazy
 
 _names: "weakref.WeakKeyDictionary[torch.nn.Module, str]" = weakref.WeakKeyDictionary()
 
@@ -56,12 +56,12 @@ def _keep_ties() -> None:
         new: Dict[int, torch.nn.Parameter] = {}
         for module, name, old in before:
             moved = module._parameters.get(name)
-            if moved is None or moved is old or not isinstance(moved, XlaTensor):
+            if moved is None or moved is old or not is_lazy(moved):
                 continue
             first = new.setdefault(id(old), moved)
             if first is not moved:
                 module._parameters[name] = first
-            if not isinstance(old, XlaTensor):
+            if not is_lazy(old):
                 old._hlokit_moved_to = str(moved.device)
         return result
 

@@ -10,6 +10,9 @@ import torch
 
 from hlokit._hlokit import TracerSession
 
+from . import _random
+from ._device import NATIVE, TYPES
+
 _MOST_DEVICES = 1024
 _options: Dict[str, Any] = {
     "devices": None,
@@ -21,12 +24,10 @@ _options: Dict[str, Any] = {
     "num_threads": 0,
 }
 _sessions: List[TracerSession] = []  # the last one is current
-_thread = threading.local()  # .ordinal: the device of a thread; .only: of one of spawn(), which uses no other
+_thread = threading.local()  # .only: the device of a thread of spawn(), which uses no other
 _lock = threading.Lock()
 
 XLA_DEVICES = [torch.device("xla", i) for i in range(_MOST_DEVICES)]
-# What PyTorch itself takes the tensors for: a kind of device for which every build has what autograd needs.
-INNER_DEVICES = [torch.device("lazy", i) for i in range(_MOST_DEVICES)]
 
 
 def configure(
@@ -62,6 +63,8 @@ def configure(
         session = _new_session(options)
         _options.update(options)
         _sessions[-1:] = [session]
+        NATIVE.set_device_count(session.device_count)
+    _random.seed_session(session)
 
 
 def _new_session(options: Dict[str, Any]) -> TracerSession:
@@ -86,6 +89,16 @@ def current() -> TracerSession:
     return _sessions[-1]
 
 
+def started() -> Optional[TracerSession]:
+    """The current session, if there is one."""
+    return _sessions[-1] if _sessions else None
+
+
+def set_device(ordinal: int) -> None:
+    """Makes xla:ordinal the device of this thread."""
+    NATIVE.set_current_device(ordinal)
+
+
 @contextlib.contextmanager
 def temporary(**options: Any) -> Iterator[TracerSession]:
     """A session of its own for the block."""
@@ -102,13 +115,13 @@ def temporary(**options: Any) -> Iterator[TracerSession]:
 def ordinal_of(device: Any) -> int:
     """The number of a device given as torch.device, text or number; None: of this thread's."""
     if device is None:
-        return int(getattr(_thread, "ordinal", 0))
+        return int(NATIVE.current_device())
     if isinstance(device, int):
         return device
     device = torch.device(device)
-    if device.type not in ("xla", "lazy"):
+    if device.type not in TYPES:
         raise ValueError(f"{device} is not an XLA device")
-    return int(getattr(_thread, "ordinal", 0)) if device.index is None else int(device.index)
+    return int(NATIVE.current_device()) if device.index is None else int(device.index)
 
 
 def target_of(device: Any) -> int:
@@ -147,9 +160,9 @@ def device(n: Optional[int] = None) -> torch.device:
 @contextlib.contextmanager
 def on_device(ordinal: int) -> Iterator[None]:
     """Makes xla:ordinal the device of this thread."""
-    before = getattr(_thread, "ordinal", 0)
-    _thread.ordinal = ordinal
+    before = NATIVE.current_device()
+    set_device(ordinal)
     try:
         yield
     finally:
-        _thread.ordinal = before
+        set_device(before)

@@ -13,6 +13,8 @@ from typing import Any, Callable, Iterator, Optional
 
 import torch
 
+from . import _random, _session
+
 _thread = threading.local()  # .generator: of a thread of spawn()
 _lock = threading.Lock()
 _installed = False
@@ -73,6 +75,11 @@ def _seeding(name: str, of_generator: Callable[..., Any]) -> None:
         setattr(module, name, call)
 
 
+def _manual_seed(generator: torch.Generator, seed: int) -> torch.Generator:
+    _random.manual_seed(seed, _session.current(), _session.ordinal_of(None))
+    return generator.manual_seed(int(seed))
+
+
 def install() -> None:
     """Wraps the functions, once, when threads of devices first start: other programs keep torch's."""
     global _installed
@@ -86,7 +93,7 @@ def install() -> None:
             setattr(torch, name, _drawing_like(getattr(torch, name), _drawing(make)))
         for name in _METHODS:
             setattr(torch.Tensor, name, _drawing(getattr(torch.Tensor, name)))
-        _seeding("manual_seed", lambda generator, seed: generator.manual_seed(int(seed)))
+        _seeding("manual_seed", _manual_seed)
         _seeding("seed", lambda generator: generator.seed())
         _seeding("initial_seed", lambda generator: generator.initial_seed())
         _seeding("get_rng_state", lambda generator: generator.get_state())

@@ -15,7 +15,7 @@ import hlokit
 from hlokit import _hlokit, _simulate
 
 from . import _session
-from ._tensor import XlaTensor
+from ._tensor import is_lazy, lazy_of
 
 
 class Graph:
@@ -208,10 +208,10 @@ def pending(tensors: Union[torch.Tensor, Sequence[torch.Tensor]]) -> Graph:
     """The graph that computes tensors, which have not been: hash, lazy_ir, hlo. Raises TypeError for those on the host."""
     given = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
     for tensor in given:
-        if not isinstance(tensor, XlaTensor):
+        if not is_lazy(tensor):
             found = f"a tensor on {tensor.device}" if isinstance(tensor, torch.Tensor) else type(tensor).__name__
             raise TypeError(f"pending: expected tensors on XLA devices, found {found}")
-    lazies = [t._lazy for t in given]
+    lazies = [lazy_of(t) for t in given]
     text, hlo, digest = _hlokit._lazy_pending(lazies)
     row = dict.fromkeys(("step", "nodes", "inputs", "outputs", "donated", "ordinal"), 0)
     graph = Graph(None, {**row, "hash": digest, "reason": "pending", "name": "", "compiled": False, "device": "", "location": ""})

@@ -9,12 +9,11 @@ import contextlib
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
-import torch.utils.checkpoint
 
 from hlokit import _hlokit
 
 from . import _session
-from ._tensor import XlaTensor
+from ._tensor import is_lazy, lazy_of, wrap
 
 
 @contextlib.contextmanager
@@ -36,7 +35,7 @@ class _Checkpoint(torch.autograd.Function):
     def forward(ctx: Any, function: Callable[..., Any], preserve: bool, *args: Any) -> Any:
         session = _session.current()
         ctx.function, ctx.preserve, ctx.args = function, preserve, list(args)
-        ordinals = sorted({_hlokit._lazy_ordinal(t._lazy) for t in args if isinstance(t, XlaTensor)})
+        ordinals = sorted({_hlokit._lazy_ordinal(lazy_of(t)) for t in args if is_lazy(t)})
         ctx.seeds = {ordinal: _hlokit._lazy_seed(session, ordinal) for ordinal in ordinals} if preserve else {}
         ctx.host_state = torch.get_rng_state() if preserve else None
         ctx.places = [i for i, value in enumerate(args) if isinstance(value, torch.Tensor)]
@@ -52,9 +51,9 @@ class _Checkpoint(torch.autograd.Function):
         values = [v.detach() for v in ctx.saved_tensors]
         # The inputs wait for the gradients: what is computed of them is not computed before.
         hidden: List[Any] = [*values, *gradients]
-        lazy = [i for i, v in enumerate(hidden) if isinstance(v, XlaTensor)]
-        for i, result in zip(lazy, _hlokit._lazy_barrier([hidden[i]._lazy for i in lazy])):
-            hidden[i] = _hlokit._torch_wrap(result)
+        lazy = [i for i, v in enumerate(hidden) if is_lazy(v)]
+        for i, result in zip(lazy, _hlokit._lazy_barrier([lazy_of(hidden[i]) for i in lazy])):
+            hidden[i] = wrap(result, hidden[i])
         args = list(ctx.args)
         for place, value in zip(ctx.places, hidden):
             args[place] = value.requires_grad_(needs[place]) if value.is_floating_point() or value.is_complex() else value
@@ -84,52 +83,6 @@ def checkpoint(
     if kwargs:
         return _Checkpoint.apply(lambda *given: function(*given, **kwargs), preserve_rng_state, *args)
     return _Checkpoint.apply(function, preserve_rng_state, *args)
-
-
-class _DeviceModule:
-    """What torch.utils.checkpoint and torch.random.fork_rng ask of a kind of device: its random state."""
-
-    _initialized = True
-
-    @staticmethod
-    def is_available() -> bool:
-        return True
-
-    @staticmethod
-    def device_count() -> int:
-        return int(_session.current().device_count)
-
-    @staticmethod
-    def current_device() -> int:
-        return _session.ordinal_of(None)
-
-    @staticmethod
-    def device(device: Any) -> Any:
-        return _session.on_device(_session.ordinal_of(device))
-
-    @staticmethod
-    def get_rng_state(device: Any = None) -> Any:
-        return _hlokit._torch_wrap(_hlokit._lazy_seed(_session.current(), _session.ordinal_of(device)))
-
-    @staticmethod
-    def set_rng_state(state: Any, device: Any = None) -> None:
-        _hlokit._lazy_set_seed(state._lazy)
-
-
-def install() -> None:
-    """Lets torch.utils.checkpoint draw the same numbers again."""
-    if hasattr(torch.utils.checkpoint, "_get_device_module"):
-        if not hasattr(torch, "xla"):
-            torch.xla = _DeviceModule  # type: ignore[attr-defined]
-        return
-    original = torch.utils.checkpoint.checkpoint  # before 2.1 it knows no device but CUDA
-
-    def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        if any(isinstance(value, XlaTensor) for value in args):
-            return checkpoint(function, *args, **kwargs)
-        return original(function, *args, **kwargs)
-
-    torch.utils.checkpoint.checkpoint = call
 
 
 __all__: Tuple[str, ...] = ("checkpoint",)

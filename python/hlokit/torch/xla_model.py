@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 from hlokit import _hlokit
 
 from . import _modules, _session
-from ._tensor import XlaTensor, fetch, upload
+from ._tensor import fetch, is_lazy, lazy_of, upload, wrap
 
 REDUCE_SUM = "sum"
 REDUCE_MUL = "mul"
@@ -112,14 +112,15 @@ def wait_device_ops(devices: Sequence[Any] = ()) -> None:
 
 def unlazy(tensors: Sequence[torch.Tensor]) -> None:
     """Computes the tensors, those of one device by one program, and waits for them."""
-    _hlokit._lazy_compute([t._lazy for t in tensors if isinstance(t, XlaTensor) and not _hlokit._lazy_session(t._lazy).fake])
+    lazies = [lazy for lazy in map(lazy_of, tensors) if lazy is not None]
+    _hlokit._lazy_compute([lazy for lazy in lazies if not _hlokit._lazy_session(lazy).fake])
 
 
 def optimization_barrier_(tensors: Sequence[torch.Tensor]) -> None:
     """Hides from the compiler what computes the tensors: what is computed of them again is not merged with what was
     before. All of them are known before any is."""
     for tensor, lazy in zip(tensors, _hlokit._lazy_barrier([_lazy(t) for t in tensors])):
-        _hlokit._lazy_write(tensor._lazy, lazy)  # type: ignore[attr-defined]
+        _hlokit._lazy_write(lazy_of(tensor), lazy)
 
 
 # ---- random numbers ----
@@ -139,9 +140,10 @@ def get_rng_state(device: Any = None) -> int:
 
 
 def _lazy(tensor: torch.Tensor) -> Any:
-    if not isinstance(tensor, XlaTensor):
+    lazy = lazy_of(tensor)
+    if lazy is None:
         raise TypeError(f"a collective takes tensors of an XLA device, not of {tensor.device}")
-    return tensor._lazy
+    return lazy
 
 
 def _groups(groups: Groups) -> List[List[int]]:
@@ -162,17 +164,17 @@ def all_reduce(
     tensors: Any = [inputs] if single else list(inputs)
     results = session.all_reduce(reduce_type, [_lazy(t) for t in tensors], float(scale), _groups(groups))
     if single:
-        return _hlokit._torch_wrap(results[0])
+        return wrap(results[0], tensors[0])
     for tensor, result in zip(tensors, results):
-        if result is not tensor._lazy:
-            _hlokit._lazy_write(tensor._lazy, result)
+        if result is not lazy_of(tensor):
+            _hlokit._lazy_write(lazy_of(tensor), result)
     return None
 
 
 def all_gather(value: torch.Tensor, dim: int = 0, groups: Groups = None, output: Any = None, pin_layout: bool = True) -> Any:
     """The tensors of the group's devices, concatenated along dim."""
     dim = dim % max(value.dim(), 1)
-    return _store(output, _session.current().all_gather(_lazy(value), dim, _groups(groups)))
+    return _store(output, value, _session.current().all_gather(_lazy(value), dim, _groups(groups)))
 
 
 def reduce_scatter(
@@ -187,7 +189,7 @@ def reduce_scatter(
 ) -> Any:
     """This device's part along scatter_dim of the combined tensors, times scale."""
     result = _session.current().reduce_scatter(reduce_type, _lazy(input), float(scale), scatter_dim, _groups(groups))
-    return _store(output, result)
+    return _store(output, input, result)
 
 
 def all_to_all(
@@ -200,13 +202,13 @@ def all_to_all(
 ) -> Any:
     """Splits the tensor into a part for each device, and concatenates the parts for this one."""
     result = _session.current().all_to_all(_lazy(value), split_dimension, concat_dimension, split_count, _groups(groups))
-    return _hlokit._torch_wrap(result)
+    return wrap(result, value)
 
 
 def collective_permute(value: torch.Tensor, pairs: Sequence[Sequence[int]]) -> Any:
     """The tensor of the device that sends to this one, (source, target); zeros where none does."""
     result = _session.current().collective_permute(_lazy(value), [(int(a), int(b)) for a, b in pairs])
-    return _hlokit._torch_wrap(result)
+    return wrap(result, value)
 
 
 def collective_broadcast(
@@ -227,8 +229,8 @@ def broadcast_master_param(model: torch.nn.Module) -> None:
     mark_step()
 
 
-def _store(output: Any, lazy: Any) -> Any:
-    result = _hlokit._torch_wrap(lazy)
+def _store(output: Any, value: torch.Tensor, lazy: Any) -> Any:
+    result = wrap(lazy, value)
     if output is None:
         return result
     output.copy_(result)
@@ -282,7 +284,7 @@ def send_cpu_data_to_device(datas: Any, device: Any, input_sharding: Any = None)
     session = _session.current()
 
     def send(value: Any) -> Any:
-        if isinstance(value, torch.Tensor) and not isinstance(value, XlaTensor):
+        if isinstance(value, torch.Tensor) and not is_lazy(value):
             return upload(value, session, ordinal)
         return value
 
@@ -291,18 +293,18 @@ def send_cpu_data_to_device(datas: Any, device: Any, input_sharding: Any = None)
 
 def _to_cpu(data: Any) -> Any:
     """The data with tensors on the CPU, all of which one program computes."""
-    unlazy([t for t in tree_flatten(data)[0] if isinstance(t, XlaTensor)])
+    unlazy([t for t in tree_flatten(data)[0] if is_lazy(t)])
     return _copied_to_cpu(data)
 
 
 def _copied_to_cpu(value: Any) -> Any:
-    if isinstance(value, XlaTensor):
+    if is_lazy(value):
         return fetch(value)
     if isinstance(value, dict):
         return type(value)((k, _copied_to_cpu(v)) for k, v in value.items())
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         return type(value)(_copied_to_cpu(v) for v in value)
-    return tree_map(lambda v: fetch(v) if isinstance(v, XlaTensor) else v, value)
+    return tree_map(lambda v: fetch(v) if is_lazy(v) else v, value)
 
 
 def save(data: Any, file_or_path: Any, master_only: bool = True, global_master: bool = False) -> None:

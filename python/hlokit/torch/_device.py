@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's side of the devices `xla` and `tpu`: an extension module (device/*.cpp) with their tensors, guards, kernels and
+generators. PyTorch has no binary interface that lasts, so it is compiled for the PyTorch that is installed, once, and kept in
+the user's cache.
+"""
+
+import fcntl
+import hashlib
+import importlib.machinery
+import importlib.util
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from copy import deepcopy as copy_of
+from typing import Any, List
+
+import torch
+
+_SOURCES = pathlib.Path(__file__).resolve().parent / "device"
+_NAME = "_hlokit_torch_device"
+_OLDEST = (2, 9)
+
+# The device type of PyTorch/XLA, and the name given to the one that PyTorch keeps for other backends.
+XLA, TPU = "xla", "tpu"
+TYPES = (XLA, TPU)
+
+
+def _version() -> "tuple[int, ...]":
+    return tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+
+
+def _flags() -> List[str]:
+    root = pathlib.Path(torch.__file__).resolve().parent
+    return [
+        "-std=c++20",
+        "-O2",
+        "-fPIC",
+        "-shared",
+        "-fvisibility=hidden",
+        f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}",
+        f"-I{root / 'include'}",
+        f"-I{sysconfig.get_paths()['include']}",
+    ]
+
+
+def _libraries() -> List[str]:
+    folder = pathlib.Path(torch.__file__).resolve().parent / "lib"
+    return [f"-L{folder}", "-lc10", "-ltorch_cpu", "-ltorch_python"]
+
+
+def _key(compiler: str) -> str:
+    parts = [torch.__version__, str(torch.version.git_version), sys.version, compiler, *_flags(), *_libraries()]
+    parts += [path.name + path.read_text() for path in sorted(_SOURCES.iterdir()) if path.suffix in (".h", ".cpp")]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+
+
+def _cache() -> pathlib.Path:
+    home = os.environ.get("XDG_CACHE_HOME") or str(pathlib.Path.home() / ".cache")
+    return pathlib.Path(home) / "hlokit" / "torch"
+
+
+def _compile(compiler: str, target: pathlib.Path) -> None:
+    print(
+        f"hlokit.torch: compiling its device for PyTorch {torch.__version__}, once: half a minute", file=sys.stderr, flush=True
+    )
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        made = pathlib.Path(folder) / target.name
+        command = [compiler, *_flags(), str(_SOURCES / "all.cpp"), "-o", str(made), *_libraries()]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode != 0:
+            errors = [line for line in done.stdout.splitlines() if "error" in line][:5] or done.stdout.splitlines()[-5:]
+            hint = "\nhint: Python.h is of the package python3-dev" if "Python.h" in done.stdout else ""
+            raise ImportError(
+                f"hlokit.torch: the device could not be compiled for PyTorch {torch.__version__}:\n" + "\n".join(errors) + hint
+            )
+        made.replace(target)
+
+
+def _library() -> pathlib.Path:
+    """The extension module, compiled if it was not yet."""
+    compiler = next((found for name in (os.environ.get("CXX"), "c++", "g++", "clang++") if name and (found := shutil.which(name))), "")
+    target = _cache() / _key(compiler) / f"{_NAME}.so"
+    if target.exists():
+        return target
+    if not compiler:
+        raise ImportError(
+            "hlokit.torch compiles its device for the PyTorch that is installed, and finds no C++ compiler\n"
+            "hint: install g++ (and python3-dev), or name a compiler by the variable CXX"
+        )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with open(target.parent / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.exists():
+            _compile(compiler, target)
+    return target
+
+
+def _load() -> Any:
+    if _version() < _OLDEST:
+        raise ImportError(f"hlokit.torch needs PyTorch {'.'.join(map(str, _OLDEST))} or newer; this is {torch.__version__}")
+    path = str(_library())
+    spec = importlib.util.spec_from_loader(_NAME, importlib.machinery.ExtensionFileLoader(_NAME, path), origin=path)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    assert spec.loader is not None
+    spec.loader.exec_module(module)
+    return module
+
+
+NATIVE = _load()
+
+
+def has_torch_xla() -> bool:
+    """Whether the real torch_xla, whose device xla is, is loaded in this process."""
+    return hasattr(sys.modules.get("_XLAC"), "_xla_get_devices") or "_XLAC" in sys.modules
+
+
+def install(handler: Any, module: Any) -> None:
+    """Registers the devices; `handler` records ops, `module` is to be torch.tpu."""
+    xla = not has_torch_xla()
+    torch.utils.rename_privateuse1_backend(TPU)
+    torch._register_device_module(TPU, module)
+    NATIVE.register(xla, handler)
+    torch.utils.generate_methods_for_privateuse1_backend(for_storage=True, for_packed_sequence=True)
+    if xla and not hasattr(torch, XLA):
+        torch.xla = module  # type: ignore[attr-defined]
+    _copy_without_storage()
+
+
+def _copy_without_storage() -> None:
+    """PyTorch copies and saves tensors of `xla` by their values, and those of other backends by the bytes of their storages,
+    which ours do not have."""
+    deepcopy, reduce_ex = torch.Tensor.__deepcopy__, torch.Tensor.__reduce_ex__
+
+    def of_tpu(tensor: torch.Tensor) -> bool:
+        return tensor.device.type == TPU and NATIVE.is_lazy(tensor)
+
+    def copy(self: torch.Tensor, memo: Any) -> Any:
+        if not of_tpu(self) or id(self) in memo or not self.is_leaf:
+            return deepcopy(self, memo)
+        with torch.no_grad():
+            result = self.clone()
+        if type(self) is not torch.Tensor:
+            result = result.as_subclass(type(self))
+        result.requires_grad_(self.requires_grad)
+        result.grad = None if self.grad is None else copy(self.grad, memo)
+        memo[id(self)] = result
+        result.__dict__ = copy_of(self.__dict__, memo)
+        return result
+
+    def reduce(self: torch.Tensor, protocol: Any) -> Any:
+        if not of_tpu(self) or type(self) is not torch.Tensor:
+            return reduce_ex(self, protocol)
+        values = (self.detach().cpu(), self.dtype, str(self.device), self.requires_grad)
+        return (torch._utils._rebuild_device_tensor_from_cpu_tensor, values)
+
+    torch.Tensor.__deepcopy__ = copy  # type: ignore[method-assign]
+    torch.Tensor.__reduce_ex__ = reduce  # type: ignore[method-assign, assignment]
+

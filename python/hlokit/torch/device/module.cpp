@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The extension module: PyTorch's side of the devices xla and tpu. Compiled by _device.py for the PyTorch that is
+// installed.
+#include <torch/csrc/Dtype.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/Generator.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include <exception>
+#include <utility>
+
+#include "api.h"
+#include "lazy_tensor.h"
+
+namespace hlokit::torch_device {
+namespace {
+
+namespace py = pybind11;
+
+PyObject* LazyOf(PyObject* object) {
+  if (!THPVariable_CheckExact(object) &&
+      (THPVariableClass == nullptr ||
+       PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(THPVariableClass)) == 0)) {
+    return nullptr;
+  }
+  const LazyTensorImpl* const impl = ImplOf(THPVariable_Unpack(object));
+  return impl == nullptr ? nullptr : impl->lazy();
+}
+
+PyObject* Wrap(PyObject* lazy, const int64_t* sizes, size_t rank, PyObject* dtype, int ordinal) {
+  HANDLE_TH_ERRORS
+  return THPVariable_Wrap(NewTensor(lazy, c10::IntArrayRef(sizes, rank),
+                                    reinterpret_cast<THPDtype*>(dtype)->scalar_type,
+                                    c10::Device(CurrentType(), static_cast<c10::DeviceIndex>(ordinal))));
+  END_HANDLE_TH_ERRORS
+}
+
+constexpr python::TorchDeviceApi kApi = {&LazyOf, &Wrap};
+
+void Adopt(const at::Tensor& tensor, const at::Tensor& value) {
+  LazyTensorImpl* const target = ImplOf(tensor);
+  const LazyTensorImpl* const source = ImplOf(value);
+  TORCH_CHECK(target != nullptr && source != nullptr, "the data of a tensor of ", tensor.device(), " cannot be one of ",
+              value.device());
+  target->Adopt(*source);
+}
+
+}  // namespace
+}  // namespace hlokit::torch_device
+
+PYBIND11_MODULE(_hlokit_torch_device, m) {
+  namespace device = hlokit::torch_device;
+  m.def("register", [](bool xla, pybind11::object handler) {
+    device::RegisterDevices(xla);
+    device::RegisterKernels(xla, std::move(handler));
+    device::RegisterAutocast(xla);
+  });
+  m.def("api", [] { return pybind11::capsule(&device::kApi, hlokit::python::TorchDeviceApi::kCapsule); });
+  m.def("adopt", &device::Adopt);
+  m.def("is_lazy", [](const at::Tensor& tensor) { return device::ImplOf(tensor) != nullptr; });
+  // The type of the devices of tensors that this thread makes outside of ops; returns the one before.
+  m.def("set_type", [](const std::string& name) {
+    const c10::DeviceType before = device::CurrentType();
+    device::SetCurrentType(c10::Device(name).type());
+    return c10::DeviceTypeName(before, /*lower_case=*/true);
+  });
+  m.def("current_device", &device::CurrentDevice);
+  m.def("set_current_device", &device::SetCurrentDevice);
+  m.def("set_device_count", &device::SetDeviceCount);
+  m.def("memory_use", &device::MemoryUse);
+  m.def("reset_peak", &device::ResetPeak);
+  m.def("host_generator", &device::HostGenerator);
+}
