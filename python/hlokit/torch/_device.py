@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's side of the devices `xla` and `tpu`: an extension module (device/*.cpp) with their tensors, guards, kernels and
+"""PyTorch's side of the devices `xla` and `tpu`: an extension module (device/*.cc) with their tensors, guards, kernels and
 generators. PyTorch has no binary interface that lasts, so it is compiled for the PyTorch that is installed, once, and kept in
 the user's cache.
 """
@@ -54,7 +54,7 @@ def _libraries() -> List[str]:
 
 def _key(compiler: str) -> str:
     parts = [torch.__version__, str(torch.version.git_version), sys.version, compiler, *_flags(), *_libraries()]
-    parts += [path.name + path.read_text() for path in sorted(_SOURCES.iterdir()) if path.suffix in (".h", ".cpp")]
+    parts += [path.name + path.read_text() for path in sorted(_SOURCES.iterdir()) if path.suffix in (".h", ".cc")]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
 
@@ -69,7 +69,7 @@ def _compile(compiler: str, target: pathlib.Path) -> None:
     )
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         made = pathlib.Path(folder) / target.name
-        command = [compiler, *_flags(), str(_SOURCES / "all.cpp"), "-o", str(made), *_libraries()]
+        command = [compiler, *_flags(), str(_SOURCES / "all.cc"), "-o", str(made), *_libraries()]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode != 0:
             errors = [line for line in done.stdout.splitlines() if "error" in line][:5] or done.stdout.splitlines()[-5:]

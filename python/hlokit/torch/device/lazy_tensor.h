@@ -67,7 +67,7 @@ class ScopedType {
   const c10::DeviceType before_;
 };
 
-// ---- device.cpp ----
+// ---- device.cc ----
 // Registers guards, allocators, generators and hooks of both types; of xla only where `xla`.
 void RegisterDevices(bool xla);
 // The ordinal of this thread's device, and the number of devices.
@@ -77,11 +77,11 @@ void SetDeviceCount(int count);
 // Returns the generator on the host whose numbers those of a generator of the device are; itself if it is one.
 at::Generator HostGenerator(const at::Generator& generator);
 
-// ---- record.cpp ----
+// ---- record.cc ----
 // Registers kernels of all ops for which PyTorch has no composite one; `handler`(op, types, args, kwargs) runs them.
 void RegisterKernels(bool xla, pybind11::object handler);
 
-// ---- autocast.cpp ----
+// ---- autocast.cc ----
 void RegisterAutocast(bool xla);
 
 }  // namespace hlokit::torch_device

@@ -43,7 +43,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   c10::Stream getStreamFromGlobalPool(c10::Device device, bool) const override { return DefaultStream(device); }
   c10::Stream getNewStream(c10::Device device, int) const override { return DefaultStream(device); }
   c10::Stream exchangeStream(c10::Stream stream) const override { return DefaultStream(stream.device()); }
-  // Autograd starts a thread for each device of each type; none is used (record.cpp).
+  // Autograd starts a thread for each device of each type; none is used (record.cc).
   c10::DeviceIndex deviceCount() const noexcept override {
     return static_cast<c10::DeviceIndex>(kType == kXla ? 1 : device_count.load());
   }
