@@ -571,13 +571,14 @@ void BindTracer(py::module_& m) {
   BindSession(m);
   m.attr("LazyTensor") = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(LazyTensorType()));
   m.attr("_torch_dispatch") = py::reinterpret_steal<py::object>(PyCFunction_New(&dispatch_definition, nullptr));
-  m.def("_torch_setup", [](const py::capsule& api, const py::dict& types, py::object untranslated,
-                           std::vector<std::string> libraries) {
-    if (std::string_view(api.name()) != TorchDeviceApi::kCapsule) throw py::type_error("expected a device of PyTorch");
-    TorchTensors::Get().Set(api.get_pointer<const TorchDeviceApi>(), types);
-    TorchRecorder::Get().SetUntranslated(std::move(untranslated));
-    ScopedUserFrame::SetLibraries(std::move(libraries));
-  });
+  m.def("_torch_setup",
+        [](const py::capsule& api, const py::dict& types, py::object untranslated, std::vector<std::string> libraries) {
+          if (std::string_view(api.name()) != TorchDeviceApi::kCapsule)
+            throw py::type_error("expected a device of PyTorch");
+          TorchTensors::Get().Set(api.get_pointer<const TorchDeviceApi>(), types);
+          TorchRecorder::Get().SetUntranslated(std::move(untranslated));
+          ScopedUserFrame::SetLibraries(std::move(libraries));
+        });
   m.def("_torch_plan", &AddPlan, py::arg("function"), py::arg("op"), py::arg("results"), py::arg("positional"),
         py::arg("keywords"), py::arg("returns"), py::arg("list"), py::arg("view"));
   m.def("_torch_try", &Try, py::arg("function"), py::arg("args"), py::arg("kwargs"), py::arg("session") = py::none(),
