@@ -284,8 +284,9 @@ def _to_copy(func: Any, args: Any, kwargs: Any) -> Any:
     if device is None or (device.type in TYPES and _session.ordinal_of(device) == here):
         if device is None or device.type == tensor.device.type:
             return NotImplemented
+        _seen.setdefault(func, _plans.add(func))
         with of_type(device.type):
-            return _hlokit._torch_try(aten._to_copy.default, (tensor,), {"dtype": dtype} if dtype is not None else {})[0]
+            return _hlokit._torch_try(func, (tensor,), {} if dtype is None else {"dtype": dtype})[0]
     if device.type == "meta":
         return torch.empty(tuple(tensor.shape), dtype=dtype or tensor.dtype, device="meta")
     value = fetch(tensor)
@@ -318,6 +319,16 @@ def _set_source(func: Any, args: Any, kwargs: Any) -> Any:
     return args[0]
 
 
+def _set_storage(func: Any, args: Any, kwargs: Any) -> Any:
+    target, storage, *place = args
+    host = NATIVE.host_storage(storage)
+    if host is None:
+        raise NotImplementedError(f"a storage of {storage.device} has no bytes that a tensor could be made of")
+    value = torch.empty(0, dtype=target.dtype).set_(host, *place)
+    adopt(target, upload(value, _session.current(), _hlokit._lazy_ordinal(lazy_of(target))))
+    return target
+
+
 def _is_same_size(func: Any, args: Any, kwargs: Any) -> Any:
     return args[0].shape == args[1].shape
 
@@ -325,6 +336,10 @@ def _is_same_size(func: Any, args: Any, kwargs: Any) -> Any:
 def _conj(func: Any, args: Any, kwargs: Any) -> Any:
     # Conjugates are computed, not marked.
     return aten.conj_physical.default(args[0]) if args[0].is_complex() else aten.alias.default(args[0])
+
+
+def _zeros(func: Any, args: Any, kwargs: Any) -> Any:
+    return aten.zeros.default(*args, **kwargs)  # a gradient that is zero
 
 
 def _nothing(func: Any, args: Any, kwargs: Any) -> Any:
@@ -338,6 +353,8 @@ _special[aten._local_scalar_dense.default] = _local_scalar_dense
 _special[aten._to_copy.default] = _to_copy
 _special[aten.copy_.default] = _copy_
 _special[aten.set_.source_Tensor] = _set_source
+_special[aten.set_.source_Storage_storage_offset] = _set_storage
+_special[aten._efficientzerotensor.default] = _zeros
 _special[aten.is_same_size.default] = _is_same_size
 _special[aten.record_stream.default] = _nothing
 
@@ -418,9 +435,15 @@ def _default_type(func: Any, values: List[Any]) -> torch.dtype:
     return torch.get_default_dtype()
 
 
+def _sparse_gradient(grad: Any, *_: Any) -> Any:
+    raise NotImplementedError(f"{grad.device} has no sparse tensors, which sparse=True makes of the gradient: use sparse=False")
+
+
 def install() -> None:
     """Overrides derivatives and composites of PyTorch that would read values."""
     library = torch.library.Library("aten", "IMPL")
+    for key in ("XLA", "PrivateUse1"):
+        library.impl("embedding_sparse_backward", _sparse_gradient, key)
     for key in ("AutogradXLA", "AutogradPrivateUse1"):
         library.impl("ctc_loss.Tensor", _ctc_loss, key)
     _libraries.append(library)

@@ -8,6 +8,7 @@ import weakref
 from typing import Any, Dict, Optional
 
 import torch
+from torch.nn.parameter import UninitializedParameter
 
 from hlokit import _hlokit
 
@@ -57,6 +58,9 @@ def _keep_ties() -> None:
         for module, name, old in before:
             moved = module._parameters.get(name)
             if moved is None or moved is old or not is_lazy(moved):
+                continue
+            if isinstance(old, UninitializedParameter):
+                module._parameters[name] = UninitializedParameter(old.requires_grad, moved.device, moved.dtype)
                 continue
             first = new.setdefault(id(old), moved)
             if first is not moved:

@@ -77,7 +77,7 @@ def upload(value: torch.Tensor, session: Any, ordinal: int) -> torch.Tensor:
     """A tensor of the device with the value of one on the host; of a meta tensor, or in a fake session, zeros without
     memory."""
     array = None if session.fake or value.device.type == "meta" else bytes_of(value)
-    return _hlokit._torch_wrap(session.upload(ordinal, list(value.shape), value.dtype, array))  # type: ignore[no-any-return]
+    return _hlokit._torch_wrap(session.upload(ordinal, list(value.size()), value.dtype, array))  # type: ignore[no-any-return]
 
 
 def fetch(tensor: torch.Tensor, keep: bool = False) -> torch.Tensor:

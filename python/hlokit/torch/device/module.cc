@@ -6,7 +6,8 @@
 #include <torch/csrc/Generator.h>
 #include <torch/csrc/autograd/python_variable.h>
 
-#include <exception>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "api.h"
@@ -67,6 +68,14 @@ PYBIND11_MODULE(_hlokit_torch_device, m) {
   m.def("current_device", &device::CurrentDevice);
   m.def("set_current_device", &device::SetCurrentDevice);
   m.def("set_device_count", &device::SetDeviceCount);
+  m.def("storage_on", [](const std::string& name, const c10::Storage& host) {
+    return device::StorageOn(c10::Device(name), host);
+  });
+  m.def("host_storage", [](const c10::Storage& storage) -> std::optional<c10::Storage> {
+    c10::Storage host = device::HostStorage(storage);
+    if (!host) return std::nullopt;
+    return host;
+  });
   m.def("memory_use", &device::MemoryUse);
   m.def("reset_peak", &device::ResetPeak);
   m.def("host_generator", &device::HostGenerator);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of the device: one for all ops, which passes calls to the tracer's recorder.
+#include <ATen/PythonTorchFunctionTLS.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/AutogradState.h>
 #include <torch/csrc/DynamicTypes.h>
@@ -197,6 +198,22 @@ class ViewOf {
   c10::IValue meta_;
 };
 
+// The handler sees tensors, whatever their classes do with functions of torch.
+class WithoutTorchFunction {
+ public:
+  WithoutTorchFunction() : before_(at::impl::PythonTorchFunctionTLS::get_disabled_state()) {
+    if (before_ == at::impl::TorchFunctionDisabledState::ENABLED) {
+      at::impl::PythonTorchFunctionTLS::set_disabled_state(at::impl::TorchFunctionDisabledState::SUBCLASSES_DISABLED);
+    }
+  }
+  ~WithoutTorchFunction() { at::impl::PythonTorchFunctionTLS::set_disabled_state(before_); }
+  WithoutTorchFunction(const WithoutTorchFunction&) = delete;
+  WithoutTorchFunction& operator=(const WithoutTorchFunction&) = delete;
+
+ private:
+  const at::impl::TorchFunctionDisabledState before_;
+};
+
 // Whether an argument is a tensor that only has the device's kernels: a fake one, below its Python class.
 bool HasFakeTensor(const c10::FunctionSchema& schema, const torch::jit::Stack& stack) {
   for (size_t i = stack.size() - schema.arguments().size(); i < stack.size(); ++i) {
@@ -220,6 +237,7 @@ void Record(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit:
   const py::handle function = torch::detail::getTorchApiFunction(op);
   auto [args, kwargs] = TakeArguments(schema, stack);
   torch::jit::drop(*stack, schema.arguments().size());
+  const WithoutTorchFunction without;
   PyObject* const arguments[] = {function.ptr(), Py_None, args.ptr(), kwargs.ptr()};
   const auto result = py::reinterpret_steal<py::object>(PyObject_Vectorcall(handler, arguments, 4, nullptr));
   if (!result) throw python_error();
