@@ -17,21 +17,6 @@ namespace {
 
 Attempt Untranslated(std::string reason) { return {nullptr, true, std::move(reason)}; }
 
-// Returns false where a device is named that is not a lazy one: "cpu".
-bool IsLazyDevice(PyObject* device) {
-  static PyObject* const type_name = PyUnicode_InternFromString("type");
-  if (device == Py_None) return true;
-  PyObject* const type = PyObject_GetAttr(device, type_name);
-  if (type == nullptr) {
-    PyErr_Clear();
-    return false;
-  }
-  const bool lazy =
-      PyUnicode_CompareWithASCIIString(type, "xla") == 0 || PyUnicode_CompareWithASCIIString(type, "tpu") == 0;
-  Py_DECREF(type);
-  return lazy;
-}
-
 bool IsDeviceName(PyObject* name) {
   static PyObject* const device = PyUnicode_InternFromString("device");
   return name == device || PyUnicode_Compare(name, device) == 0;
@@ -109,6 +94,7 @@ Attempt TorchRecorder::Try(PyObject* function, PyObject* args, PyObject* kwargs,
     if (index == OpPlan::kIgnored) continue;
     if (!converter.Convert(PyTuple_GET_ITEM(args, i), index)) return Untranslated(converter.reason());
   }
+  PyObject* named_device = Py_None;
   if (kwargs != nullptr && PyDict_GET_SIZE(kwargs) != 0) {
     PyObject *name, *value;
     Py_ssize_t position = 0;
@@ -130,13 +116,16 @@ Attempt TorchRecorder::Try(PyObject* function, PyObject* args, PyObject* kwargs,
         return text == nullptr ? Attempt{} : Untranslated(StrCat("argument `", text, "`"));
       }
       if (index == OpPlan::kIgnored) {
-        if (IsDeviceName(name) && !IsLazyDevice(value)) return Untranslated("a result on another device");
+        if (IsDeviceName(name)) named_device = value;
         continue;
       }
       if (!converter.Convert(value, index)) return Untranslated(converter.reason());
     }
   }
   if (const LazyTensorObject* const first = converter.first()) {
+    if (!TorchTensors::Get().IsDeviceOf(named_device, converter.first_tensor())) {
+      return Untranslated("a result on another device");
+    }
     session = first->session;
     device = first->tensor.device();
   }

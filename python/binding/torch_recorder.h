@@ -89,6 +89,7 @@ class ArgumentConverter {
   lazy::Args TakeValues() { return std::move(values_); }
   // The first lazy tensor; null if there is none.
   const LazyTensorObject* first() const { return first_; }
+  PyObject* first_tensor() const { return first_tensor_; }  // PyTorch's; borrowed
   const std::string& reason() const { return reason_; }
 
  private:
@@ -102,6 +103,7 @@ class ArgumentConverter {
   lazy::Args values_;
   std::vector<std::pair<size_t, lazy::Scalar>> numbers_;  // for tensor arguments
   const LazyTensorObject* first_ = nullptr;
+  PyObject* first_tensor_ = nullptr;
   std::string reason_;
 };
 

@@ -310,3 +310,12 @@ def test_fused_optimizers_step():
             model(x).square().sum().backward()
             optimizer.step()
     assert torch.allclose(layer.weight.cpu(), theirs.weight, atol=1e-6)
+
+
+def test_calls_may_name_another_device():
+    with ht._session.temporary(devices=2):
+        x = torch.ones(2, device="xla:0")
+        places = [torch.zeros_like(x, device="xla:1"), x.to("xla:1"), x.double().to("xla:1", torch.float32), x.to("tpu:1")]
+        assert [str(t.device) for t in places] == ["xla:1", "xla:1", "xla:1", "tpu:1"]
+        assert str(torch.zeros_like(x, device="cpu").device) == "cpu" and str(torch.zeros_like(x, device="xla").device) == "xla:0"
+        assert [t.tolist() for t in places] == [[0, 0], [1, 1], [1, 1], [1, 1]]

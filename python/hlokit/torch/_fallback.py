@@ -57,6 +57,9 @@ def untranslated(func: Any, types: Any, args: Any, kwargs: Any, reason: str) -> 
             return result
     if _makes_tensors(func) and home_of(_flat(args, kwargs)) is None:
         return _create(func, args, kwargs)
+    if _names_other_device(args, kwargs):
+        device = kwargs["device"]
+        return func(*args, **{name: value for name, value in kwargs.items() if name != "device"}).to(device)
     ours = DECOMPOSITIONS.get(func)
     if ours is not None and session_of(_flat(args, kwargs)) is not None:
         try:
@@ -399,6 +402,16 @@ def _makes_tensors(func: Any) -> bool:
     if known is None:
         known = _makers[func] = any(a.name == "device" for a in func._schema.arguments)
     return known
+
+
+def _names_other_device(args: Any, kwargs: Any) -> bool:
+    """Whether a call with tensors of a device names another one of ours, as zeros_like(x, device="xla:1")."""
+    device = kwargs.get("device")
+    if device is None or device.type not in TYPES:
+        return False
+    tensors = [t for t in _flat(args, {}) if is_lazy(t)]
+    own = tensors[0].device if tensors else device
+    return bool(own.type != device.type or own.index != _session.ordinal_of(device))
 
 
 def _create(func: Any, args: Any, kwargs: Any) -> Any:

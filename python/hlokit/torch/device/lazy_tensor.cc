@@ -135,7 +135,8 @@ at::Tensor NewTensor(PyObject* lazy, c10::IntArrayRef sizes, at::ScalarType type
 
 c10::Storage StorageOn(c10::Device device, const c10::Storage& host) {
   if (!device.has_index()) device.set_index(static_cast<c10::DeviceIndex>(CurrentDevice()));
-  return {c10::Storage::use_byte_size_t(), host.nbytes(), NewData(host.nbytes(), device, host), AllocatorOf(device.type()),
+  return {c10::Storage::use_byte_size_t(), host.nbytes(), NewData(host.nbytes(), device, host),
+          AllocatorOf(device.type()),
           /*resizable=*/true};
 }
 

@@ -49,8 +49,8 @@ LazyTensorImpl* ImplOf(const at::Tensor& tensor);
 // Returns a tensor without autograd that holds the value, of which it takes the reference.
 at::Tensor NewTensor(PyObject* lazy, c10::IntArrayRef sizes, at::ScalarType type, c10::Device device);
 
-// Returns a storage of the device that keeps one of the host, of which a tensor is then made, and that one; null if it keeps
-// none.
+// Returns a storage of the device that keeps one of the host, of which a tensor is then made, and that one; null if it
+// keeps none.
 c10::Storage StorageOn(c10::Device device, const c10::Storage& host);
 c10::Storage HostStorage(const c10::Storage& storage);
 

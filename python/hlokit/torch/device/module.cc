@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The extension module: PyTorch's side of the devices xla and tpu. Compiled by _device.py for the PyTorch that is
 // installed.
+#include <torch/csrc/Device.h>
 #include <torch/csrc/Dtype.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/Generator.h>
@@ -28,6 +29,15 @@ PyObject* LazyOf(PyObject* object) {
   return impl == nullptr ? nullptr : impl->lazy();
 }
 
+bool IsDeviceOf(PyObject* object, PyObject* tensor) {
+  if (object == Py_None) return true;
+  if (!THPDevice_Check(object)) return false;
+  const c10::Device& device = reinterpret_cast<THPDevice*>(object)->device;
+  const c10::Device own = THPVariable_Unpack(tensor).device();
+  return device.type() == own.type() &&
+         (device.has_index() ? device.index() == own.index() : own.index() == CurrentDevice());
+}
+
 PyObject* Wrap(PyObject* lazy, const int64_t* sizes, size_t rank, PyObject* dtype, int ordinal) {
   HANDLE_TH_ERRORS
   return THPVariable_Wrap(NewTensor(lazy, c10::IntArrayRef(sizes, rank),
@@ -36,7 +46,7 @@ PyObject* Wrap(PyObject* lazy, const int64_t* sizes, size_t rank, PyObject* dtyp
   END_HANDLE_TH_ERRORS
 }
 
-constexpr python::TorchDeviceApi kApi = {&LazyOf, &Wrap};
+constexpr python::TorchDeviceApi kApi = {&LazyOf, &IsDeviceOf, &Wrap};
 
 void Adopt(const at::Tensor& tensor, const at::Tensor& value) {
   LazyTensorImpl* const target = ImplOf(tensor);
@@ -68,9 +78,8 @@ PYBIND11_MODULE(_hlokit_torch_device, m) {
   m.def("current_device", &device::CurrentDevice);
   m.def("set_current_device", &device::SetCurrentDevice);
   m.def("set_device_count", &device::SetDeviceCount);
-  m.def("storage_on", [](const std::string& name, const c10::Storage& host) {
-    return device::StorageOn(c10::Device(name), host);
-  });
+  m.def("storage_on",
+        [](const std::string& name, const c10::Storage& host) { return device::StorageOn(c10::Device(name), host); });
   m.def("host_storage", [](const c10::Storage& storage) -> std::optional<c10::Storage> {
     c10::Storage host = device::HostStorage(storage);
     if (!host) return std::nullopt;
