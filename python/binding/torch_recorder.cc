@@ -77,7 +77,7 @@ void TorchRecorder::AddPlan(py::object function, OpPlan plan) {
   function.release();  // kept, so that the address is not used again
 }
 
-Attempt TorchRecorder::Try(PyObject* function, PyObject* args, PyObject* kwargs, TracerPtr session,
+Attempt TorchRecorder::Try(PyObject* function, PyObject* args, PyObject* kwargs, bool for_op, TracerPtr session,
                            lazy::DeviceState* device) {
   const auto found = plans_.find(function);
   if (found == plans_.end()) return Untranslated("");
@@ -135,10 +135,11 @@ Attempt TorchRecorder::Try(PyObject* function, PyObject* args, PyObject* kwargs,
   const lazy::DeviceGuard guard(device);
   const lazy::NoGradGuard no_grad;
   if (!converter.Finish()) return Untranslated(converter.reason());
-  return Run(plan, args, converter.TakeValues(), session);
+  return Run(plan, args, converter.TakeValues(), for_op, session);
 }
 
-Attempt TorchRecorder::Run(const OpPlan& plan, PyObject* args, lazy::Args values, const TracerPtr& session) {
+Attempt TorchRecorder::Run(const OpPlan& plan, PyObject* args, lazy::Args values, bool for_op,
+                           const TracerPtr& session) {
   lazy::Tracer& tracer = *session;
   ForgetUnreachableBases(values);
   const lazy::Args given = values;
@@ -162,13 +163,13 @@ Attempt TorchRecorder::Run(const OpPlan& plan, PyObject* args, lazy::Args values
   if (plan.results == OpPlan::Results::kWritten) {
     return {py::handle(PyTuple_GET_ITEM(args, plan.returns[0])).inc_ref().ptr(), false, ""};
   }
-  const TorchTensors& classes = TorchTensors::Get();
+  const TorchTensors& tensors = TorchTensors::Get();
   const auto result = [&](size_t k) -> PyObject* {
     if (plan.results == OpPlan::Results::kOp && k < plan.returns.size() && plan.returns[k] >= 0) {
       return py::handle(PyTuple_GET_ITEM(args, plan.returns[k])).inc_ref().ptr();
     }
     if (k >= outputs.size() || !outputs[k].defined()) return py::none().release().ptr();
-    return classes.Wrap(std::move(outputs[k]), session);
+    return tensors.Wrap(std::move(outputs[k]), session, for_op);
   };
   if (plan.results == OpPlan::Results::kOp && plan.returns.empty() && !plan.list)
     return {py::none().release().ptr(), false, ""};
@@ -193,7 +194,7 @@ Attempt TorchRecorder::Run(const OpPlan& plan, PyObject* args, lazy::Args values
 }
 
 PyObject* TorchRecorder::Handle(PyObject* function, PyObject* types, PyObject* args, PyObject* kwargs) {
-  Attempt attempt = Try(function, args, kwargs);
+  Attempt attempt = Try(function, args, kwargs, /*for_op=*/true);
   if (!attempt.untranslated) return attempt.value;
   if (untranslated_ == nullptr) {
     PyErr_SetString(PyExc_RuntimeError, "hlokit.torch is not imported");

@@ -56,14 +56,15 @@ class TorchRecorder {
   // `untranslated`: called with the arguments of __torch_dispatch__ and a reason.
   void SetUntranslated(pybind11::object function) { untranslated_ = function.release().ptr(); }
   void AddPlan(pybind11::object function, OpPlan plan);
-  // Records the call by its plan. `session`, `device`: where results of a call without tensors are; null: nowhere.
-  Attempt Try(PyObject* function, PyObject* args, PyObject* kwargs, TracerPtr session = nullptr,
+  // Records the call by its plan. `for_op`: as a result of the op that PyTorch runs. `session`, `device`: where results
+  // of a call without tensors are; null: nowhere.
+  Attempt Try(PyObject* function, PyObject* args, PyObject* kwargs, bool for_op, TracerPtr session = nullptr,
               lazy::DeviceState* device = nullptr);
   // __torch_dispatch__ itself. Returns a new reference, or null with a Python error.
   PyObject* Handle(PyObject* function, PyObject* types, PyObject* args, PyObject* kwargs);
 
  private:
-  Attempt Run(const OpPlan& plan, PyObject* args, lazy::Args values, const TracerPtr& session);
+  Attempt Run(const OpPlan& plan, PyObject* args, lazy::Args values, bool for_op, const TracerPtr& session);
 
   // Guarded by the interpreter's lock, which calls release: each holds its plan, as other threads may add some.
   absl::flat_hash_map<PyObject*, std::shared_ptr<const OpPlan>> plans_;

@@ -62,8 +62,9 @@ class TorchTensors {
     }
     return nullptr;
   }
-  // Returns a new tensor of PyTorch; null with a Python error.
-  PyObject* Wrap(lazy::Tensor tensor, const TracerPtr& session) const;
+  // Returns a new tensor of PyTorch; null with a Python error. `for_op`: what stands for it as a result of the op that
+  // PyTorch runs in this thread.
+  PyObject* Wrap(lazy::Tensor tensor, const TracerPtr& session, bool for_op = false) const;
 
  private:
   const TorchDeviceApi* api_ = nullptr;

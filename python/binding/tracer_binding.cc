@@ -414,7 +414,8 @@ PyMethodDef dispatch_definition = {"dispatch", reinterpret_cast<PyCFunction>(rei
 py::tuple Try(const py::object& function, const py::tuple& args, const py::dict& kwargs, const TracerPtr& session,
               int ordinal) {
   lazy::DeviceState* const device = session == nullptr ? nullptr : &DeviceOf(session, ordinal);
-  const Attempt attempt = TorchRecorder::Get().Try(function.ptr(), args.ptr(), kwargs.ptr(), session, device);
+  const Attempt attempt =
+      TorchRecorder::Get().Try(function.ptr(), args.ptr(), kwargs.ptr(), /*for_op=*/false, session, device);
   if (attempt.untranslated) return py::make_tuple(py::none(), attempt.reason);
   if (attempt.value == nullptr) throw py::error_already_set();
   return py::make_tuple(py::reinterpret_steal<py::object>(attempt.value), py::none());

@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="python3-torch is not installed")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 import torch_models  # noqa: E402
 import torch_op_calls  # noqa: E402
@@ -424,7 +424,7 @@ def test_tensors_and_graphs_are_freed():
 @pytest.mark.parametrize("name", ["gpt", "llama", "squeezenet1_1"])
 def test_models_train_as_on_the_cpu(name):
     if name not in torch_models.cases():
-        pytest.skip("python3-torchvision is not installed")
+        pytest.skip("torchvision is not installed")
     assert torch_models.run(name).problem() == ""
 
 

@@ -19,6 +19,7 @@ from copy import deepcopy as copy_of
 from typing import Any, List
 
 import torch
+import torch.utils._device
 
 _SOURCES = pathlib.Path(__file__).resolve().parent / "device"
 _NAME = "_hlokit_torch_device"
@@ -128,6 +129,8 @@ def install(handler: Any, module: Any) -> None:
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True, for_packed_sequence=True)
     if xla and not hasattr(torch, XLA):
         torch.xla = module  # type: ignore[attr-defined]
+    # Which functions make tensors is asked once, while they are PyTorch's: _thread_random.py wraps some.
+    torch.utils._device._device_constructors()
     _copy_without_storage()
     _export_by_dlpack()
     torch.serialization.register_package(5, _location_of, _restore)

@@ -83,6 +83,8 @@ void SetDeviceCount(int count);
 at::Generator HostGenerator(const at::Generator& generator);
 
 // ---- record.cc ----
+// Keeps a tensor for the op that this thread runs, and returns its number, a new reference.
+PyObject* HandOver(at::Tensor tensor);
 // Registers kernels of all ops for which PyTorch has no composite one; `handler`(op, types, args, kwargs) runs them.
 void RegisterKernels(bool xla, pybind11::object handler);
 

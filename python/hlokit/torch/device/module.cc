@@ -38,15 +38,24 @@ bool IsDeviceOf(PyObject* object, PyObject* tensor) {
          (device.has_index() ? device.index() == own.index() : own.index() == CurrentDevice());
 }
 
+at::Tensor TensorOn(PyObject* lazy, const int64_t* sizes, size_t rank, PyObject* dtype, int ordinal) {
+  return NewTensor(lazy, c10::IntArrayRef(sizes, rank), reinterpret_cast<THPDtype*>(dtype)->scalar_type,
+                   c10::Device(CurrentType(), static_cast<c10::DeviceIndex>(ordinal)));
+}
+
 PyObject* Wrap(PyObject* lazy, const int64_t* sizes, size_t rank, PyObject* dtype, int ordinal) {
   HANDLE_TH_ERRORS
-  return THPVariable_Wrap(NewTensor(lazy, c10::IntArrayRef(sizes, rank),
-                                    reinterpret_cast<THPDtype*>(dtype)->scalar_type,
-                                    c10::Device(CurrentType(), static_cast<c10::DeviceIndex>(ordinal))));
+  return THPVariable_Wrap(TensorOn(lazy, sizes, rank, dtype, ordinal));
   END_HANDLE_TH_ERRORS
 }
 
-constexpr python::TorchDeviceApi kApi = {&LazyOf, &IsDeviceOf, &Wrap};
+PyObject* WrapForOp(PyObject* lazy, const int64_t* sizes, size_t rank, PyObject* dtype, int ordinal) {
+  HANDLE_TH_ERRORS
+  return HandOver(TensorOn(lazy, sizes, rank, dtype, ordinal));
+  END_HANDLE_TH_ERRORS
+}
+
+constexpr python::TorchDeviceApi kApi = {&LazyOf, &IsDeviceOf, &Wrap, &WrapForOp};
 
 void Adopt(const at::Tensor& tensor, const at::Tensor& value) {
   LazyTensorImpl* const target = ImplOf(tensor);
