@@ -10,11 +10,13 @@
         ht.mark_step()
     print(t.graphs[0].lazy_ir, t.graphs[0].hlo)
 
-Modules with the names of torch_xla: xla_model, metrics, profiler, parallel_loader, xla_multiprocessing, checkpoint.
+Modules with the names of torch_xla: xla_model, metrics, profiler, parallel_loader, xla_multiprocessing, checkpoint. With
+provide_torch_xla(), or run by `python -m hlokit.torch`, programs import torch_xla itself.
 """
 
-from . import _device_guard, _fallback, _modules, _tensor, checkpoint, metrics, parallel_loader, profiler, xla_model, xla_multiprocessing
+from . import _device_guard, _fallback, _fused_optimizers, _modules, _tensor, checkpoint, metrics, parallel_loader, profiler, xla_model, xla_multiprocessing
 from ._init import on_device
+from ._provide import provide_torch_xla
 from ._session import configure, device
 from ._tensor import XlaTensor
 from ._trace import Graph, Simulation, Trace, explain_recompiles, pending, trace
@@ -28,6 +30,7 @@ _fallback.register_creation()
 _modules.install()
 _device_guard.register()
 checkpoint.install()
+_fused_optimizers.install()
 
 
 def fallbacks() -> "dict[tuple[str, str], int]":

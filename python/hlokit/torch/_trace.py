@@ -14,7 +14,7 @@ import torch
 import hlokit
 from hlokit import _hlokit, _simulate
 
-from . import _session
+from . import _logs, _session
 from ._tensor import XlaTensor
 
 
@@ -136,7 +136,7 @@ class Trace:
 
     def __init__(self, session: Any):
         self._session = session
-        self._log: Optional[Any] = _hlokit.TraceLog(session)
+        self._log: Optional[_logs.Log] = _logs.Log(session)
         self._rows: List[Dict[str, Any]] = []
         self._graphs: List[Graph] = []
         self._report = ""
