@@ -5,7 +5,7 @@ import collections
 import json
 import os
 import pathlib
-from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Set, TextIO, Tuple
 
 from hlokit import _errors
 
@@ -79,6 +79,8 @@ def _periods(keys: Sequence[Any]) -> List[Tuple[int, int, int]]:
 def _graph_lines(graphs: Sequence[Graph]) -> List[str]:
     steps = _steps(graphs)
     keys = [tuple((g.hash, g.reason, g.location) for g in found) for _, found in steps]
+    new = {g.hash for g in graphs if g.compiled}  # by any device
+    known: Set[str] = set()
     lines = []
     for start, period, count in _periods(keys):
         if len(lines) >= 3 * _LISTED:
@@ -94,7 +96,8 @@ def _graph_lines(graphs: Sequence[Graph]) -> List[str]:
             else:
                 head = f"steps {first} to {last}" if period == 1 else f"  step {step}, and each {period} steps after it"
             for graph in found:
-                compiled = sum(1 for k in range(count) for g in steps[start + place + k * period][1] if g.hash == graph.hash and g.compiled)
+                compiled = graph.hash not in known and graph.hash in new
+                known.add(graph.hash)
                 sizes = f"{_plural(graph.nodes, 'node')}, {_plural(graph.inputs, 'input')}, {_plural(graph.outputs, 'output')}"
                 lines.append(f"  {head}: {graph.hash[:8]} {'compiled' if compiled else 'cached'}, {sizes}; {_reason(graph)}")
     return lines
@@ -106,6 +109,7 @@ def _graph_lines(graphs: Sequence[Graph]) -> List[str]:
 def _recompilations_of(recording: Recording) -> List[Dict[str, Any]]:
     """Each compilation that is not the first of its place: the graph, the known one, and the differences."""
     by_hash = {g.hash: g for g in recording.graphs}
+    compiled = {g.hash for g in recording.graphs if g.compiled}
     seen = set()
     places = set()
     found = []
@@ -116,7 +120,7 @@ def _recompilations_of(recording: Recording) -> List[Dict[str, Any]]:
         place = (graph.reason, graph.name, graph.location)
         again = place in places
         places.add(place)
-        if not again or not graph.compiled:
+        if not again or graph.hash not in compiled:
             continue
         nearest = _nearest(graph, recording, by_hash)
         entry: Dict[str, Any] = {"step": graph.step, "graph": graph.hash, "place": _reason(graph), "differences": []}
@@ -280,7 +284,7 @@ def write(recording: Recording, options: Any, program: str, out: TextIO) -> None
     entries = _recompilations_of(recording)
     fallbacks = _fallback_lines(recording)
     traps = _traps(recording, entries)
-    compiled = len({g.hash for g in first if g.compiled})
+    compiled = len({g.hash for g in graphs if g.compiled})
     print(
         f"\nhlokit.torch: {name} on {_plural(devices, 'device')}: {_plural(len(_steps(graphs)), 'step')}, {_plural(len(first), 'graph')} run, "
         f"{len({g.hash for g in first})} different, {compiled} compiled, {recording.seconds:.3g} s",

@@ -75,7 +75,7 @@ def _run(path: Optional[str], module: Optional[str], rest: List[str]) -> int:
     sys.path[0] = os.path.dirname(os.path.abspath(path)) if path else os.getcwd()
     try:
         if path is not None:
-            _run_file(path)
+            _run_file(os.path.abspath(path))
         else:
             runpy.run_module(str(module), run_name="__main__", alter_sys=True)
     except SystemExit as error:

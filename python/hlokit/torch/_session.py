@@ -164,6 +164,13 @@ def device(n: Optional[int] = None) -> torch.device:
 
 
 @contextlib.contextmanager
+def as_in(ordinal: int, spawned: bool) -> Iterator[None]:
+    """Makes this thread one of the process that another stands for: its device, and whether it has others."""
+    with only_on_device(ordinal) if spawned else on_device(ordinal):
+        yield
+
+
+@contextlib.contextmanager
 def on_device(ordinal: int) -> Iterator[None]:
     """Makes xla:ordinal the device of this thread."""
     before = getattr(_thread, "ordinal", 0)

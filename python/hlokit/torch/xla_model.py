@@ -285,7 +285,7 @@ def optimizer_step(
 
 
 def send_cpu_data_to_device(datas: Any, device: Any, input_sharding: Any = None) -> Any:
-    """Copies of the tensors in nested lists and dicts on the device."""
+    """Copies of the tensors in nested lists and dicts on the device, with shardings if they are given."""
     ordinal = _session.target_of(device)
     session = _session.current()
 
@@ -294,7 +294,12 @@ def send_cpu_data_to_device(datas: Any, device: Any, input_sharding: Any = None)
             return upload(value, session, ordinal)
         return value
 
-    return tree_map(send, datas)
+    sent = tree_map(send, datas)
+    if input_sharding is not None:
+        from . import spmd
+
+        spmd.apply_shardings(sent, input_sharding)
+    return sent
 
 
 def _to_cpu(data: Any) -> Any:
