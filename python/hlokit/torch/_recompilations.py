@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Dict, List, NamedTuple, Optional, Sequence
 
 _LINE = re.compile(r"\s*%(\d+)(?:\.\d+)? = (.+?) ([A-Za-z_0-9]+::[A-Za-z_0-9]+)\((.*?)\)(?:, (.*))?$")
-_TAGS = re.compile(r"(scope|location|xla_shape|device|num_outputs|ROOT|donated|parameter)=(\([^)]*\)|[^,]*)(?:, )?")
+_TAGS = re.compile(r"(scope|location|xla_shape|device|num_outputs|ROOT|donated|parameter)=(\([^)]*\)|[^,\[(]*(?:\[[^\]]*\](?:\{[^}]*\})?)?)(?:, )?")
 _MOST = 12  # differences that are listed
 _ALIGNED = 6000  # nodes up to which different sequences of ops are aligned
 
@@ -119,6 +119,9 @@ def _of_ops(after: Sequence[Node], before: Sequence[Node]) -> List[str]:
         return ", ".join(parts) + (f" and {len(ops) - 6} other ops" if len(ops) > 6 else "")
 
     lines = []
+    created = min(added["xla::device_data"], removed["prim::Constant"])
+    if created and created >= sum(removed.values()) / 3:
+        lines.append(f"{created} constants became inputs: tensors that the graph before it made, such as an optimizer's state")
     if added:
         lines.append(f"it has also {listed(added)}")
     if removed:

@@ -16,6 +16,7 @@ from ._trace import Graph, Simulation
 HOSTS = ("recorded", "torch_xla")
 _PERIOD = 8  # steps that repeat together
 _LISTED = 20  # lines of a section
+_AT_A_PLACE = 3  # recompilations of one place
 _OFTEN = 0.5  # part of the steps
 
 
@@ -146,11 +147,17 @@ def _nearest(graph: Graph, recording: Recording, by_hash: Dict[str, Graph]) -> O
 
 def _recompilation_lines(entries: Sequence[Dict[str, Any]]) -> List[str]:
     lines = []
-    for entry in entries[:_LISTED]:
+    places: "collections.Counter[str]" = collections.Counter()
+    left_out: "collections.Counter[str]" = collections.Counter()
+    for entry in entries:
+        places[entry["place"]] += 1
+        if places[entry["place"]] > _AT_A_PLACE or len(lines) > 4 * _LISTED:
+            left_out[entry["place"]] += 1
+            continue
         lines.append(f"  step {entry['step']}: {entry['graph'][:8]}, {entry['place']}")
         lines += [f"    {text}" for text in entry["differences"]]
-    if len(entries) > _LISTED:
-        lines.append(f"  and {len(entries) - _LISTED} more")
+    for place, count in left_out.most_common(_LISTED):
+        lines.append(f"  and {count} more: {place}")
     return lines
 
 
