@@ -196,7 +196,7 @@ def timm(bench):
     source = bench.source("timm")
     images(bench.folder / "pictures")
     command = [source / "train.py", "--data-dir", bench.folder / "pictures", "--model=test_vit", "--num-classes=2", "--img-size=32",
-               "--epochs=2", "--batch-size=4", "--workers=0", "--no-aug", "--log-interval=1", "--opt=adamw", "--lr=1e-3",
+               "--epochs=2", "--batch-size=4", "--workers=1", "--no-aug", "--log-interval=1", "--opt=adamw", "--lr=1e-3",
                "--sched=none", "--no-prefetcher", "--output", bench.folder / "output"]
     got = bench.recorded([*command, "--device=xla"], EXTRA_PATH=str(source))
     plain = bench.plain([*command, "--device=cpu"], EXTRA_PATH=str(source))

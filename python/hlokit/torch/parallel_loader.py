@@ -119,6 +119,7 @@ class MpDeviceLoader:
     def _mark_step(self) -> None:
         with _session.on_device(_session.ordinal_of(self._device)):
             xla_model.step("loader")
+            xla_model.run_closures()
 
 
 class ParallelLoader:

@@ -71,6 +71,7 @@ class StepTrace(Trace):
         try:
             if error[0] is None:
                 xla_model.step("trace")
+                xla_model.run_closures()
         finally:
             _hlokit._pop_span()
 
