@@ -10,13 +10,29 @@
         ht.mark_step()
     print(t.graphs[0].lazy_ir, t.graphs[0].hlo)
 
-Modules with the names of torch_xla: xla_model, metrics, profiler, parallel_loader, xla_multiprocessing, checkpoint.
+Modules with the names of torch_xla: xla_model, metrics, profiler, parallel_loader, xla_multiprocessing, checkpoint. With
+provide_torch_xla(), or run by `python -m hlokit.torch`, programs import torch_xla itself.
 """
 
 from hlokit import _hlokit
 
-from . import _device, _fallback, _modules, _recurrent_cells, _tensor, checkpoint, metrics, parallel_loader, profiler, tpu, xla_model, xla_multiprocessing
+from . import (
+    _device,
+    _fallback,
+    _fused_optimizers,
+    _modules,
+    _recurrent_cells,
+    _tensor,
+    checkpoint,
+    metrics,
+    parallel_loader,
+    profiler,
+    tpu,
+    xla_model,
+    xla_multiprocessing,
+)
 from ._init import on_device
+from ._provide import provide_torch_xla
 from ._session import configure, device
 from ._tensor import is_lazy
 from ._trace import Graph, Simulation, Trace, explain_recompiles, pending, trace
@@ -29,6 +45,7 @@ _tensor.setup(_fallback.untranslated)
 _device.install(_hlokit._torch_dispatch, tpu)
 _fallback.install()
 _modules.install()
+_fused_optimizers.install()
 
 
 def fallbacks() -> "dict[tuple[str, str], int]":

@@ -8,7 +8,7 @@ from typing import Any, Iterable, Iterator, List, Optional, Sequence
 
 from hlokit import _hlokit
 
-from . import _session, xla_model
+from . import _session, _thread_random, xla_model
 
 _MADE, _SENT, _TAKEN = range(3)
 
@@ -16,7 +16,8 @@ _MADE, _SENT, _TAKEN = range(3)
 class MpDeviceLoader:
     """Batches of `loader` on `device`, uploaded ahead by a thread; a step is marked before each further batch.
 
-    batches_per_execution: batches between two steps. device_prefetch_size: batches uploaded ahead.
+    batches_per_execution: batches between two steps. device_prefetch_size: batches uploaded ahead. input_sharding: shardings of
+    the tensors (spmd.ShardingSpec).
     """
 
     def __init__(
@@ -26,12 +27,14 @@ class MpDeviceLoader:
         *,
         batches_per_execution: int = 1,
         device_prefetch_size: int = 8,
+        input_sharding: Any = None,
         **kwargs: Any,
     ):
         self._loader = loader
         self._device = device
         self._batches_per_execution = max(1, batches_per_execution)
         self._ahead = max(1, device_prefetch_size)
+        self._sharding = input_sharding
 
     def __len__(self) -> int:
         return len(self._loader)  # type: ignore[arg-type]
@@ -59,8 +62,15 @@ class MpDeviceLoader:
         with _hlokit._LoaderSpan(session, "StartLoader", "", None, start):
             pass
 
+        # The program's code in the loader is of the same process as this thread.
+        ordinal, spawned, generator = _session.ordinal_of(None), _session.in_spawn(), _thread_random.generator()
+
         def load() -> None:
             _hlokit._name_thread("loader.0")
+            with _session.as_in(ordinal, spawned), _thread_random.with_generator(generator):
+                load_batches()
+
+        def load_batches() -> None:
             try:
                 batches = iter(self._loader)
                 for number in itertools.count():
@@ -75,7 +85,7 @@ class MpDeviceLoader:
                         return
                     sent = flow(number, _SENT)
                     with _hlokit._LoaderSpan(session, "cpu_data_to_xla_device", "", made, sent):
-                        batch = xla_model.send_cpu_data_to_device(batch, self._device)
+                        batch = xla_model.send_cpu_data_to_device(batch, self._device, self._sharding)
                     if not put((batch, None)):
                         return
             except BaseException as error:  # noqa: BLE001: raised where the program takes the batch
@@ -109,6 +119,7 @@ class MpDeviceLoader:
     def _mark_step(self) -> None:
         with _session.on_device(_session.ordinal_of(self._device)):
             xla_model.step("loader")
+            xla_model.run_closures()
 
 
 class ParallelLoader:
