@@ -101,7 +101,7 @@ def scopes_of(node: Any) -> List[str]:
 
 def _path(path: str) -> str:
     """"L['self']._modules['layer'][0]" of Dynamo as "layer.0"."""
-    if not path.startswith("L["):
+    if not re.match(r"[LG]\[", path):
         return path
     parts = re.findall(r"\['?([\w.\-]+)'?\]|\.(\w+)", path)
     names = [a or b for a, b in parts]
@@ -156,7 +156,7 @@ class Recorder:
         self.session = session
         self.decompositions = decompositions or {}
         self.calls: List[_control_flow.Call] = []
-        self._device = _session.XLA_DEVICES[0]
+        self.device = _session.XLA_DEVICES[0]
         self._scopes = _Scopes()
 
     def new(self, shape: Sequence[int], dtype: torch.dtype) -> Any:
@@ -172,6 +172,15 @@ class Recorder:
         argument = self.argument((), torch.int64, "seed")
         _hlokit._lazy_set_seed(argument.tensor._lazy)
         return argument
+
+    @contextlib.contextmanager
+    def own_seed(self) -> Iterator[Argument]:
+        """A seed of the block, which is that of a computation that the program calls."""
+        before = _hlokit._lazy_seed(self.session, 0)
+        try:
+            yield self.seed()
+        finally:
+            _hlokit._lazy_set_seed(before)
 
     def run(self, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> List[Any]:
         """Runs a graph on lazy tensors and numbers, and returns its results. Raises Unsupported."""
@@ -242,10 +251,16 @@ class Recorder:
             return through(function, args, kwargs)
         if function._schema.name in _CHECKS:
             return None
-        own = self.decompositions.get(function) or _definition(function)
+        own = self.decompositions.get(function) or _definition(function) or _copy_of_view(function)
         if own is not None:
             return through(own, args, kwargs)
         args, kwargs = self._on_device(function, args, kwargs)
+        return self.guarded(node, function, args, kwargs)
+
+    def guarded(self, node: Any, function: Any, args: Any, kwargs: Any) -> Any:
+        """Calls a function of lazy tensors. Raises Unsupported where a part would run on the CPU."""
+        place = line_of(node)
+        through = _call if place is None else _caller(place)
         before = sum(_fallback.fallbacks.values())
         try:
             result = through(function, args, kwargs)
@@ -253,7 +268,7 @@ class Recorder:
             raise Unsupported(node, str(error).splitlines()[0]) from error
         if sum(_fallback.fallbacks.values()) != before:
             raise Unsupported(node, "the tracer has no such op")
-        if any(isinstance(v, torch.Tensor) and not isinstance(v, _tensor.XlaTensor) for v in tree_leaves(result)):
+        if any(_is_on_host(value) for value in tree_leaves(result)):
             raise Unsupported(node, "its result is on the host")
         return result
 
@@ -264,9 +279,9 @@ class Recorder:
         kwargs = dict(kwargs)
         place = names.index("device")
         if place < len(args):
-            args = (*args[:place], self._device, *args[place + 1 :])
+            args = (*args[:place], self.device, *args[place + 1 :])
         elif kwargs.get("device") is not None or not _has_tensor(args):
-            kwargs["device"] = self._device
+            kwargs["device"] = self.device
         kwargs.pop("pin_memory", None)
         return args, kwargs
 
@@ -295,6 +310,12 @@ def _one(values: List[Any]) -> Any:
     return values[0] if len(values) == 1 else tuple(values)
 
 
+def _is_on_host(value: Any) -> bool:
+    if not isinstance(value, torch.Tensor) or isinstance(value, _tensor.XlaTensor):
+        return False
+    return not torch._C._functorch.is_functorch_wrapped_tensor(value)
+
+
 def _has_tensor(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(_has_tensor(v) for v in value)
@@ -313,6 +334,18 @@ def _last_uses(graph: torch.fx.Graph) -> Dict[Any, List[Any]]:
     return result
 
 
+def _copy_of_view(function: Any) -> Optional[Callable[..., Any]]:
+    """detach_copy and the like, in terms of the op that makes a view, where there is nothing else for them."""
+    name = str(function._schema.name)
+    base = getattr(torch.ops.aten, name[len("aten::") : -len("_copy")], None) if name.endswith("_copy") else None
+    view = None if base is None else getattr(base, function._overloadname, None)
+    if view is None or not any(a.alias_info is not None for a in view._schema.returns):
+        return None
+    if _plans.plan_for(function) is not None or function in torch._decomp.decomposition_table:
+        return None
+    return lambda *args, **kwargs: tree_map(torch.clone, view(*args, **kwargs))
+
+
 def _definition(function: Any) -> Optional[Callable[..., Any]]:
     """The Python function of an op of torch.library.custom_op, which is recorded in its place."""
     try:
@@ -327,7 +360,10 @@ def _definition(function: Any) -> Optional[Callable[..., Any]]:
 @contextlib.contextmanager
 def recording(decompositions: Optional[Dict[Any, Callable[..., Any]]] = None) -> Iterator[Recorder]:
     """A recorder in a session of its own."""
-    with _session.temporary(fake=True, debug=True, devices=1) as session, _session.on_device(0):
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    # Compilers run under modes that would take the calls.
+    with _disable_current_modes(), _session.temporary(fake=True, debug=True, devices=1) as session, _session.on_device(0):
         yield Recorder(session, decompositions)
 
 

@@ -235,7 +235,7 @@ class _Survey(_capture.Recorder):
         try:
             return super()._node(graph, node, args, kwargs)
         except Exception as error:  # noqa: BLE001: whatever it is, torch runs the node
-            self.found[node] = error.reason if isinstance(error, _capture.Unsupported) else str(error)
+            self.found[node] = error.reason if isinstance(error, _capture.Unsupported) and error.node is node else str(error)
             return torch.utils._pytree.tree_map(self._stand_in, node.meta.get("val"))
 
     def _stand_in(self, value: Any) -> Any:
