@@ -122,13 +122,15 @@ std::string WithoutNumbers(std::string_view name) {
   return result;
 }
 
-void RemoveScopeNumbers(Module* module) {
+// Also removes lines without a file.
+void CleanMetadata(Module* module) {
   Context& context = module->context();
   for (const Computation c : module->computations()) {
     for (const Instruction i : c.instructions()) {
       if (!i.metadata_id().valid()) continue;
       Metadata metadata = i.metadata();
       metadata.op_name = context.strings.Intern(WithoutNumbers(context.str(metadata.op_name)));
+      if (context.str(metadata.source_file).empty()) metadata.source_line = 0;
       module->SetMetadata(i.id(), context.metadata.Intern(metadata));
     }
   }
@@ -165,7 +167,7 @@ ModulePtr CapturedModule(
   lazy::DeviceLock lock(device.mutex());
   const lazy::PendingSubgraph slice = lazy::CollectSubgraphOfTensors(tensors);
   std::unique_ptr<Module> module = ValueOrThrow(lazy::LowerSubgraph(device, slice, name), "RunError");
-  RemoveScopeNumbers(module.get());
+  CleanMetadata(module.get());
 
   Signature signature(module.get(), slice.inputs);
   std::unordered_map<const runtime::DeviceBuffer*, InstructionId> known;

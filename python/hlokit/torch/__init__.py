@@ -13,6 +13,10 @@
 Modules with the names of torch_xla: xla_model, metrics, profiler, parallel_loader, xla_multiprocessing, checkpoint.
 """
 
+import sys as _sys
+
+import torch
+
 from . import _device_guard, _fallback, _modules, _tensor, checkpoint, metrics, parallel_loader, profiler, xla_model, xla_multiprocessing
 from ._init import on_device
 from ._session import configure, device
@@ -29,10 +33,20 @@ _modules.install()
 _device_guard.register()
 checkpoint.install()
 
+if hasattr(torch, "compile"):
+    from ._compile import backend as compile_backend
+    from ._compile import register as _register_backend
+    from ._compile_report import CompileReport, compile_report
+    from ._export import ExportedModule, exported, from_exported
+
+    # Otherwise Dynamo finds the backend by the entry point of the package.
+    if "torch._dynamo.backends.registry" in _sys.modules:
+        _register_backend()
+
 
 def fallbacks() -> "dict[tuple[str, str], int]":
     """The ops that ran on the CPU, with the reason: (name, reason) -> calls."""
     return dict(_fallback.fallbacks)
 
 
-__all__ = [name for name in dir() if not name.startswith("_")]
+__all__ = [name for name in dir() if not name.startswith("_") and name != "torch"]

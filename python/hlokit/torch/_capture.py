@@ -10,6 +10,7 @@ import types
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 import hlokit
@@ -21,6 +22,8 @@ _SITE = os.path.dirname(os.path.dirname(os.path.realpath(torch.__file__))) + os.
 _TORCH = os.path.join(_SITE, "torch") + os.sep
 _CAPTURING = tuple(f"torch/{part}" for part in ("_dynamo/", "_export/", "_functorch/", "_higher_order_ops/", "export/", "fx/"))
 _FRAME = re.compile(r'File "([^"]*)", line (\d+), in (\S+)')
+
+_NO_LINE = ("", 1, "")  # the lines of the caller are none of the graph's
 
 # Checks of values and sizes, which hold for the sizes of the program and are not part of it.
 _CHECKS = frozenset(
@@ -70,7 +73,11 @@ def name_of(target: Any) -> str:
 
 def line_of(node: Any) -> Optional[Tuple[str, int, str]]:
     """The line of the program that made a node, (file, line, function): the innermost one outside of torch, or else in it."""
-    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
+    return _lines(node.meta.get("stack_trace") or "")
+
+
+def _lines(trace: str) -> Optional[Tuple[str, int, str]]:
+    frames = _FRAME.findall(trace)
     # PyTorch names code that it generates with "<".
     real = [(file, int(line), function) for file, line, function in frames if not file.startswith("<")]
     own = [frame for frame in real if not os.path.realpath(frame[0]).startswith(_TORCH) and not frame[0].startswith("torch/")]
@@ -149,6 +156,29 @@ class _Scopes:
         self.close(len(self._open))
 
 
+class _HostNumbers(TorchDispatchMode):
+    """Makes constants of the numbers that PyTorch passes to ops as tensors on the host."""
+
+    def __init__(self, device: Any):
+        super().__init__()
+        self._device = device
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        values = tree_leaves((args, kwargs))
+        if any(isinstance(v, _tensor.XlaTensor) for v in values) and any(_is_host_number(v) for v in values):
+            args, kwargs = tree_map(self._constant, (args, kwargs or {}))
+        return func(*args, **(kwargs or {}))
+
+    def _constant(self, value: Any) -> Any:
+        if not _is_host_number(value):
+            return value
+        return torch.full((), value.item(), dtype=value.dtype, device=self._device)
+
+
+def _is_host_number(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and not isinstance(value, _tensor.XlaTensor) and value.dim() == 0 and value.device.type == "cpu"
+
+
 class Recorder:
     """Records graphs in a session. calls: computations that the graph calls (_control_flow)."""
 
@@ -184,7 +214,7 @@ class Recorder:
 
     def run(self, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> List[Any]:
         """Runs a graph on lazy tensors and numbers, and returns its results. Raises Unsupported."""
-        with torch.no_grad():
+        with torch.no_grad(), _HostNumbers(self.device):
             try:
                 return self._run(graph, inputs)
             finally:
@@ -245,8 +275,7 @@ class Recorder:
 
     def call(self, node: Any, function: Any, args: Any, kwargs: Any) -> Any:
         """Records a call that a node makes. Raises Unsupported where it would run on the CPU."""
-        place = line_of(node)
-        through = _call if place is None else _caller(place)
+        through = _caller(line_of(node) or _NO_LINE)
         if function is operator.getitem or not isinstance(function, torch._ops.OpOverload):
             return through(function, args, kwargs)
         if function._schema.name in _CHECKS:
@@ -259,8 +288,7 @@ class Recorder:
 
     def guarded(self, node: Any, function: Any, args: Any, kwargs: Any) -> Any:
         """Calls a function of lazy tensors. Raises Unsupported where a part would run on the CPU."""
-        place = line_of(node)
-        through = _call if place is None else _caller(place)
+        through = _caller(line_of(node) or _NO_LINE)
         before = sum(_fallback.fallbacks.values())
         try:
             result = through(function, args, kwargs)

@@ -20,21 +20,31 @@ from ._export import _concrete
 aten = torch.ops.aten
 
 
-def from_host(tensor: Any) -> Any:
+# Types whose elements NumPy has too: its arrays pass faster than DLPack's.
+_NUMPY = frozenset(
+    (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+    + (torch.float16, torch.float32, torch.float64, torch.complex64, torch.complex128)
+)
+_NUMPY_NAMES = frozenset(("pred", "u8", "s8", "s16", "s32", "s64", "f16", "f32", "f64", "c64", "c128"))
+
+
+def from_host(tensor: torch.Tensor) -> Any:
     """What hlokit.Executable reads in place for a tensor."""
-    if not isinstance(tensor, torch.Tensor):
-        return tensor
     tensor = tensor.detach()
     if tensor.is_conj():
         tensor = tensor.resolve_conj()
     if tensor.is_neg():
         tensor = tensor.resolve_neg()
-    return tensor if tensor.is_contiguous() else tensor.contiguous()
+    if not tensor.is_contiguous():
+        tensor = tensor.contiguous()
+    return tensor.numpy() if tensor.dtype in _NUMPY else tensor
 
 
-def to_host(array: Any) -> torch.Tensor:
-    """A result of hlokit.Executable as a tensor, which shares its memory."""
-    return torch.from_dlpack(array)
+def form_of(module: hlokit.Module) -> Tuple[str, Callable[[Any], torch.Tensor]]:
+    """How hlokit.Executable returns the results of a program, and what makes tensors of them, which share their memory."""
+    if all(operand.shape.dtype in _NUMPY_NAMES for operand in module.entry.root.operands):
+        return "numpy", torch.from_numpy
+    return "array", torch.from_dlpack
 
 
 class _Input(NamedTuple):
@@ -51,31 +61,47 @@ class _Result(NamedTuple):
     strides: Optional[Tuple[int, ...]]  # where they are not those of a contiguous tensor
 
 
+class Options(NamedTuple):
+    """Options of torch.compile(options=)."""
+
+    engine: str = "fast"  # of hlokit.Executable; "none": nothing runs, and results have no values, as for simulations
+    num_threads: int = 0
+
+
 class _Entry:
     """A program for one set of sizes."""
 
-    def __init__(self, module: Optional[hlokit.Module], inputs: List[int], seed: bool, outputs: List[Any]):
-        self.module = module
+    def __init__(self, module: Optional[hlokit.Module], inputs: List[int], seed: bool, outputs: List[Any], options: Options):
         self.inputs = inputs  # the tensors that it takes
         self.seed = seed
         self.outputs = outputs
         self.lock = threading.Lock()
-        self.executable = None if module is None else hlokit.Executable(module, engine=_options["engine"], results="array")
+        self.executable: Any = None
+        if module is None:
+            return
+        results, self.to_tensor = form_of(module)
+        if options.engine == "none":
+            shapes = [(tuple(o.shape.dims), _DTYPES[o.shape.dtype]) for o in module.entry.root.operands]
+            self.executable = lambda *_: [torch.empty(shape, dtype=dtype) for shape, dtype in shapes]
+            self.to_tensor = lambda value: value
+        else:
+            self.executable = hlokit.Executable(module, options.engine, results=results, num_threads=options.num_threads)
 
-    def run(self, args: Sequence[Any], row: "_compile_report.ProgramRow") -> List[Any]:
+    def run(self, args: Sequence[Any], row: _compile_report.ProgramRow) -> List[Any]:
         start = time.perf_counter()
         results: Sequence[Any] = ()
         if self.executable is not None:
             given = [from_host(args[i]) for i in self.inputs]
             if self.seed:
-                given.append(torch.randint(2**62, ()))
+                given.append(torch.randint(2**62, ()).numpy())
             with self.lock:
+                begin = time.perf_counter()
                 results = self.executable(*given)
-                row.run_seconds += self.executable.statistics.seconds
+                row.run_seconds += time.perf_counter() - begin
         values: List[Any] = []
         for output in self.outputs:
             if isinstance(output, _Result):
-                value = to_host(results[output.place])
+                value = self.to_tensor(results[output.place])
                 if output.strides is not None:
                     value = torch.empty_strided(value.shape, output.strides, dtype=value.dtype).copy_(value)
                 values.append(value)
@@ -91,14 +117,35 @@ class _Entry:
         return values
 
 
-_options: Dict[str, Any] = {"engine": "fast"}
+_DTYPES = {
+    "bf16": torch.bfloat16,
+    "pred": torch.bool,
+    "u8": torch.uint8,
+    "s8": torch.int8,
+    "s16": torch.int16,
+    "s32": torch.int32,
+    "s64": torch.int64,
+    "f16": torch.float16,
+    "f32": torch.float32,
+    "f64": torch.float64,
+    "c64": torch.complex64,
+    "c128": torch.complex128,
+}
+
+
+class _Context(NamedTuple):
+    """What programs are compiled for: options, and the graph of Dynamo."""
+
+    options: Options
+    graph: int
 
 
 class Program(torch.nn.Module):
     """A graph that runs as HLO. Programs are made for the sizes of its inputs, in the first call or before."""
 
-    def __init__(self, graph: torch.fx.GraphModule, kind: str, strided: int = 0):
+    def __init__(self, graph: torch.fx.GraphModule, kind: str, context: _Context, strided: int = 0):
         super().__init__()
+        self._context = context
         self._graph = [graph]  # no submodule of this one
         self._kind = kind
         self._strided = strided
@@ -123,10 +170,10 @@ class Program(torch.nn.Module):
             found = self._entries[key] = self._record(args)
         return found[0].run(args, found[1])
 
-    def _record(self, inputs: Sequence[Any]) -> Tuple[_Entry, "_compile_report.ProgramRow"]:
+    def _record(self, inputs: Sequence[Any]) -> Tuple[_Entry, _compile_report.ProgramRow]:
         start = time.perf_counter()
         graph = self._graph[0]
-        views = {} if self._kind == "part" else _views_of_inputs(graph.graph)
+        views = _views_of_inputs(graph.graph)
         with _capture.recording() as recorder:
             arguments: List[_capture.Argument] = []
             places: List[int] = []
@@ -162,8 +209,8 @@ class Program(torch.nn.Module):
                 module = recorder.module(roots, [*arguments, seed], self._kind)
                 uses_seed = _capture.drop_unused_seed(module)
                 places = _drop_unused(module, places)
-        entry = _Entry(module, places, uses_seed, outputs)
-        row = _compile_report.record_program(self._kind, graph, module, time.perf_counter() - start)
+        entry = _Entry(module, places, uses_seed, outputs, self._context.options)
+        row = _compile_report.record_program(self._context.graph, self._kind, graph, module, time.perf_counter() - start)
         return entry, row
 
 
@@ -266,7 +313,7 @@ def _unsupported(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> Dict[A
         return survey.found
 
 
-def _divide(graph: torch.fx.GraphModule, on_host: Dict[Any, str]) -> Tuple[Any, List[Program]]:
+def _divide(graph: torch.fx.GraphModule, on_host: Dict[Any, str], kind: str, context: _Context) -> Any:
     """The graph with its parts as programs, and the nodes that run on the CPU between them."""
     from torch.fx.passes.split_module import split_module
 
@@ -279,27 +326,24 @@ def _divide(graph: torch.fx.GraphModule, on_host: Dict[Any, str]) -> Tuple[Any, 
     for node in graph.graph.nodes:
         if node.op in ("placeholder", "output"):
             continue
-        kind = node in on_host
-        if previous is not None and kind != previous:
+        hosted = node in on_host
+        if previous is not None and hosted != previous:
             part += 1
-        previous = kind
+        previous = hosted
         parts[node] = part
-    hosted = {parts[node] for node in on_host}
+    on_cpu = {parts[node] for node in on_host}
     divided = split_module(graph, graph, lambda node: parts[node], keep_original_order=True, keep_original_node_name=True)
-    programs: List[Program] = []
     for name, child in list(divided.named_children()):
-        if name.startswith("submod_") and int(name[len("submod_") :]) not in hosted:
-            program = Program(child, "part")
-            programs.append(program)
-            setattr(divided, name, _Single(program, _returns_one(child)))
-    return divided, programs
+        if name.startswith("submod_") and int(name[len("submod_") :]) not in on_cpu:
+            setattr(divided, name, _Part(Program(child, f"{kind} part", context), _returns_one(child)))
+    return divided
 
 
 def _returns_one(graph: torch.fx.GraphModule) -> bool:
     return not isinstance(next(n for n in graph.graph.nodes if n.op == "output").args[0], (tuple, list))
 
 
-class _Single(torch.nn.Module):
+class _Part(torch.nn.Module):
     """A program as the part of a graph, whose only result is no list."""
 
     def __init__(self, program: Program, one: bool):
@@ -325,11 +369,11 @@ def _boxed(function: Callable[..., Any]) -> Callable[[List[Any]], Any]:
     return run
 
 
-def _compile_graph(graph: torch.fx.GraphModule, examples: Sequence[Any], kind: str) -> Callable[[List[Any]], Any]:
+def _compile_graph(graph: torch.fx.GraphModule, kind: str, context: _Context) -> Callable[[List[Any]], Any]:
     if not any(node.op == "call_function" for node in graph.graph.nodes):
         return _boxed(graph.forward)
     placeholders = [node.meta.get("val") for node in graph.graph.nodes if node.op == "placeholder"]
-    program = Program(graph, kind, _user_outputs(kind))
+    program = Program(graph, kind, context, _user_outputs(kind))
     on_host: Dict[Any, str] = {}
     try:
         program.prepare()
@@ -339,53 +383,52 @@ def _compile_graph(graph: torch.fx.GraphModule, examples: Sequence[Any], kind: s
         on_host = _unsupported(graph, placeholders)
     if not on_host:
         return _boxed(program.forward)
-    _compile_report.record_host(kind, {node: reason for node, reason in on_host.items() if node.target is not operator.getitem})
-    divided, _ = _divide(graph, on_host)
-    return _boxed(divided.forward)
+    _compile_report.record_host(context.graph, kind, on_host)
+    return _boxed(_divide(graph, on_host, kind, context).forward)
+
+
+def _metadata() -> Any:
+    return getattr(torch._guards.TracingContext.try_get(), "fw_metadata", None)
 
 
 def _user_outputs(kind: str) -> int:
     """How many outputs the caller of a forward graph sees, with strides."""
-    context = torch._guards.TracingContext.try_get()
-    metadata = getattr(context, "fw_metadata", None)
-    count = getattr(metadata, "num_forward_returns", None)
+    count = getattr(_metadata(), "num_forward_returns", None)
     return 0 if kind == "backward" or count is None else int(count)
 
 
-_backend: Optional[Callable[..., Any]] = None
-
-
-def _aot() -> Callable[..., Any]:
-    global _backend
-    if _backend is None:
-        from torch._dynamo.backends.common import aot_autograd
-        from torch._functorch.partitioners import min_cut_rematerialization_partition
-
-        def compiler(kind: str) -> Callable[..., Any]:
-            def compile_graph(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> Any:
-                return _compile_graph(graph, examples, kind)
-
-            return compile_graph
-
-        _backend = aot_autograd(
-            fw_compiler=compiler("forward"),
-            bw_compiler=compiler("backward"),
-            inference_compiler=compiler("inference"),
-            partition_fn=min_cut_rematerialization_partition,
-        )
-    return _backend
-
-
-def backend(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], **_: Any) -> Callable[..., Any]:
+def backend(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], *, options: Optional[Dict[str, Any]] = None, mode: Any = None) -> Callable[..., Any]:
     """The backend "hlokit" of torch.compile."""
+    from torch._dynamo.backends.common import aot_autograd
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    with _compile_report.dynamo_graph(graph), sdpa_kernel(SDPBackend.MATH):
-        return _aot()(graph, example_inputs)
+    unknown = set(options or {}) - set(Options._fields)
+    if unknown:
+        raise ValueError(f"options: there is no {', '.join(sorted(unknown))}; there are {', '.join(Options._fields)}")
+    context = _Context(Options(**(options or {})), _compile_report.record_graph(graph))
+
+    def compiler(kind: str) -> Callable[..., Any]:
+        def compile_graph(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> Any:
+            if kind != "backward":
+                _compile_report.record_copies(context.graph, len(getattr(_metadata(), "mutated_inp_runtime_indices", ())))
+            return _compile_graph(graph, kind, context)
+
+        return compile_graph
+
+    compiled = aot_autograd(
+        fw_compiler=compiler("forward"),
+        bw_compiler=compiler("backward"),
+        inference_compiler=compiler("inference"),
+        partition_fn=min_cut_rematerialization_partition,
+    )
+    # The other kinds of attention are kernels of the CPU.
+    with sdpa_kernel(SDPBackend.MATH):
+        return compiled(graph, example_inputs)  # type: ignore[no-any-return]
 
 
 def register() -> None:
-    """Makes backend="hlokit" known to Dynamo. An installed package needs it not: it has an entry point."""
+    """Makes backend="hlokit" known to Dynamo."""
     from torch._dynamo.backends import registry
 
     if "hlokit" not in registry._COMPILER_FNS:

@@ -47,11 +47,12 @@ class ExportedModule:
 
     def run(self, args: Any = (), kwargs: Optional[Mapping[str, Any]] = None, *, engine: str = "fast", seed: Optional[int] = None) -> Any:
         """Runs the program, with an engine of hlokit.Executable. Buffers that it writes change, as in the module."""
-        from ._compile import from_host, to_host
+        from ._compile import form_of, from_host
 
+        form, to_tensor = form_of(self.module)
         executable = self._executables.get(engine)
         if executable is None:
-            executable = self._executables[engine] = hlokit.Executable(self.module, engine=engine, results="array")
+            executable = self._executables[engine] = hlokit.Executable(self.module, engine=engine, results=form)
         inputs = _inputs_by_name(self._program, args, dict(kwargs or {}))
         state = {**dict(self._program.named_parameters()), **dict(self._program.named_buffers())}
         given: List[Any] = []
@@ -61,7 +62,7 @@ class ExportedModule:
             else:
                 given.append(inputs[argument.target] if argument.kind == "input" else state[argument.target])
         values = executable(*[from_host(value) for value in given])
-        tensors = [to_host(value) for value in values]
+        tensors = [to_tensor(value) for value in values]
         with torch.no_grad():
             for result, tensor in zip(self.results, tensors):
                 if result.kind == "mutated buffer":
