@@ -14,6 +14,8 @@ Modules with the names of torch_xla: xla_model, metrics, profiler, parallel_load
 provide_torch_xla(), or run by `python -m hlokit.torch`, programs import torch_xla itself.
 """
 
+import sys as _sys
+
 from hlokit import _hlokit
 
 from . import (
@@ -31,6 +33,10 @@ from . import (
     xla_model,
     xla_multiprocessing,
 )
+from ._compile import backend as compile_backend
+from ._compile import register as _register_backend
+from ._compile_report import CompileReport, compile_report
+from ._export import ExportedModule, exported, from_exported
 from ._init import on_device
 from ._provide import provide_torch_xla
 from ._session import configure, device
@@ -47,10 +53,14 @@ _fallback.install()
 _modules.install()
 _fused_optimizers.install()
 
+# Otherwise Dynamo finds the backend by the entry point of the package.
+if "torch._dynamo.backends.registry" in _sys.modules:
+    _register_backend()
+
 
 def fallbacks() -> "dict[tuple[str, str], int]":
     """The ops that ran on the CPU, with the reason: (name, reason) -> calls."""
     return dict(_fallback.fallbacks)
 
 
-__all__ = [name for name in dir() if not name.startswith("_")]
+__all__ = [name for name in dir() if not name.startswith("_") and name != "torch"]

@@ -32,8 +32,12 @@ def install() -> None:
     if hasattr(original, "_hlokit"):
         return
     push, pop = _hlokit._push_scope, _hlokit._pop_scope
+    # Dynamo, which names the modules itself, must not see the rest.
+    is_captured = getattr(getattr(torch, "compiler", None), "is_dynamo_compiling", None) or bool
 
     def call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+        if is_captured():
+            return original(self, *args, **kwargs)
         push(_names.get(self) or _name(self))
         try:
             return original(self, *args, **kwargs)
