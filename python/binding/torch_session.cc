@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What hlokit.torch does with the values and metrics of a session beside recording: several values computed at once,
-// barriers, seeds as values, the spans of loaders.
+// barriers, seeds as values, annotations of shardings, the spans of loaders.
 #include <pybind11/stl.h>
 
 #include <chrono>
@@ -19,6 +19,7 @@
 #include "runtime/observe/profiler.h"
 #include "tracer/autograd/node.h"
 #include "tracer/dispatch/functions.h"
+#include "tracer/ops/sharding.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/executor.h"
 
@@ -102,6 +103,19 @@ py::list Barrier(const py::list& tensors) {
   return result;
 }
 
+void MarkSharding(py::handle tensor, std::vector<int64_t> mesh, std::vector<int64_t> devices,
+                  const lazy::PartitionSpec& spec) {
+  const absl::Status status = lazy::MarkSharding(Lazy(tensor).tensor, {std::move(mesh), {}, std::move(devices)}, spec);
+  if (!status.ok()) Throw("RunError", status);
+}
+
+// Returns (tiles, devices, whether the last dimension of tiles is that of copies); None of a tensor without annotation.
+py::object ShardingOf(py::handle object) {
+  const std::optional<lazy::Tiling> tiling = lazy::ShardingOf(Lazy(object).tensor);
+  if (!tiling) return py::none();
+  return py::make_tuple(tiling->tiles, tiling->devices, tiling->replicate_last, tiling->Text());
+}
+
 // A span of a profile with a metric of its time, and the flows that connect a loader's threads. `waits`: its time is
 // that which passes, as it reads files or waits for processes, and not that of the processor.
 class LoaderSpan {
@@ -154,6 +168,10 @@ void BindTorchSession(py::module_& m) {
   m.def(
       "_name_thread", [](const std::string& name) { runtime::Profiler::SetThreadName(name); }, py::arg("name"));
   m.def("_lazy_compute", &Compute, py::arg("tensors"));
+  m.def("_lazy_mark_sharding", &MarkSharding, py::arg("tensor"), py::arg("mesh"), py::arg("devices"), py::arg("spec"));
+  m.def(
+      "_lazy_clear_sharding", [](py::handle tensor) { lazy::ClearSharding(Lazy(tensor).tensor); }, py::arg("tensor"));
+  m.def("_lazy_sharding", &ShardingOf, py::arg("tensor"));
   m.def("_lazy_barrier", &Barrier, py::arg("tensors"));
   m.def(
       "_lazy_seed",

@@ -15,7 +15,7 @@ Modules with the names of torch_xla: xla_model, metrics, profiler, parallel_load
 
 from hlokit import _hlokit
 
-from . import _device, _fallback, _modules, _tensor, checkpoint, metrics, parallel_loader, profiler, tpu, xla_model, xla_multiprocessing
+from . import _device, _fallback, _modules, _tensor, _worlds, checkpoint, metrics, parallel_loader, profiler, tpu, xla_model, xla_multiprocessing
 from ._init import on_device
 from ._session import configure, device
 from ._tensor import is_lazy
@@ -23,12 +23,13 @@ from ._trace import Graph, Simulation, Trace, explain_recompiles, pending, trace
 from .metrics import metrics_report
 from .parallel_loader import MpDeviceLoader
 from .xla_model import mark_step, optimizer_step, save
-from .xla_multiprocessing import spawn
+from .xla_multiprocessing import launch, spawn
 
 _tensor.setup(_fallback.untranslated)
 _device.install(_hlokit._torch_dispatch, tpu)
 _fallback.install()
 _modules.install()
+_worlds.install()
 
 
 def fallbacks() -> "dict[tuple[str, str], int]":

@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The backend `hlokit` of torch.distributed: its ranks are the threads of spawn(), and its collectives are recorded in the
+graphs of their devices. Those of tensors on the host, and what one rank sends to another, pass between the threads.
+"""
+
+import itertools
+from typing import Any, List, Optional, Sequence, Tuple
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import _create_work_from_future
+from torch.futures import Future
+
+from . import _session, _threads, _worlds
+from ._tensor import lazy_of, upload, wrap
+
+_ReduceOp = dist.ReduceOp
+_c10d: Any = torch._C._distributed_c10d
+
+# The reductions of the tracer, and of values on the host.
+_REDUCTIONS = {
+    _ReduceOp.SUM: "sum",
+    _ReduceOp.AVG: "sum",
+    _ReduceOp.PREMUL_SUM: "sum",
+    _ReduceOp.PRODUCT: "mul",
+    _ReduceOp.MIN: "min",
+    _ReduceOp.MAX: "max",
+    _ReduceOp.BAND: "and",
+    _ReduceOp.BOR: "or",
+}
+_ON_HOST = {
+    "sum": torch.add,
+    "mul": torch.mul,
+    "min": torch.minimum,
+    "max": torch.maximum,
+    "and": torch.bitwise_and,
+    "or": torch.bitwise_or,
+}
+
+
+def _done(result: Any) -> Any:
+    """What torch.distributed waits for; the graph orders what is recorded."""
+    future: Any = Future()
+    future.set_result(result)
+    return _create_work_from_future(future)
+
+
+def _reduction(options: Any, size: int) -> Tuple[str, float]:
+    """The reduction of a call, and the factor of its result."""
+    op = getattr(options, "reduceOp", options)
+    kind = getattr(op, "op", op)
+    name = _REDUCTIONS.get(kind)
+    if name is None:
+        raise NotImplementedError(f"the backend hlokit has no reduction {kind}")
+    if kind == _ReduceOp.AVG:
+        return name, 1.0 / size
+    factor = getattr(op, "factor", None) if kind == _ReduceOp.PREMUL_SUM else None
+    return name, 1.0 if factor is None else float(factor)
+
+
+def _put(target: torch.Tensor, value: torch.Tensor) -> None:
+    """Writes a result. PyTorch does not know that collectives write, and differentiates none."""
+    target.detach().copy_(value.reshape(target.shape))
+
+
+class LazyProcessGroup(dist.ProcessGroup):
+    """A group of torch.distributed."""
+
+    def __init__(self, rank: int, size: int, ranks: Sequence[int], name: str):
+        super().__init__(rank, size)
+        self._rank = rank
+        self._size = size
+        self._ranks = tuple(ranks)
+        self._name = name
+        self._numbers = itertools.count()
+        self._member = _threads.member()
+        self._partition: Optional[List[List[int]]] = None
+
+    # ---- what torch.distributed asks ----
+
+    def size(self) -> int:
+        return self._size
+
+    def rank(self) -> int:
+        return self._rank
+
+    def getGroupName(self) -> str:
+        return self._name
+
+    @property
+    def pg_name(self) -> str:
+        return self._name
+
+    @property
+    def group_name(self) -> str:
+        return self._name
+
+    def getBackendName(self) -> str:
+        return _worlds.BACKEND
+
+    def name(self) -> str:
+        return _worlds.BACKEND
+
+    def shutdown(self) -> None:
+        pass
+
+    def abort(self) -> None:
+        pass
+
+    def __repr__(self) -> str:
+        return f"<group {self._name} of ranks {list(self._ranks)}, rank {self._rank}>"
+
+    # ---- recording ----
+
+    def _session(self) -> Any:
+        return _session.current()
+
+    def _groups(self) -> List[List[int]]:
+        if self._partition is None:
+            world = self._session().world_size()
+            found = _worlds.partition_of(self._ranks, world)
+            if found is None:
+                raise NotImplementedError(
+                    f"a collective of ranks {list(self._ranks)} among {world}: all devices record it, so there must be groups of "
+                    "as many ranks for the others, made by new_group() one after the other"
+                )
+            self._partition = found
+        return self._partition
+
+    def _exchange(self, payload: Any) -> List[Any]:
+        """The payloads of the ranks, on the host."""
+        if self._member is None or self._size == 1:
+            return [payload]
+        key = (self._name, next(self._numbers))
+        return self._member.run.exchange(key, self._ranks[self._rank], self._ranks, payload)
+
+    def _is_recorded(self, tensor: torch.Tensor) -> bool:
+        return lazy_of(tensor) is not None
+
+    def _all_reduce(self, tensors: List[torch.Tensor], name: str, factor: float) -> List[torch.Tensor]:
+        if self._size == 1:
+            return [t if factor == 1 else t * factor for t in tensors]
+        if self._is_recorded(tensors[0]):
+            lazies = self._session().all_reduce(name, [lazy_of(t) for t in tensors], factor, self._groups())
+            return [wrap(lazy, t) for lazy, t in zip(lazies, tensors)]
+        results = []
+        for values in zip(*self._exchange([t.detach().clone() for t in tensors])):
+            total = values[0]
+            for value in values[1:]:
+                total = _ON_HOST[name](total, value)
+            results.append(total if factor == 1 else (total * factor).to(total.dtype))
+        return results
+
+    def _all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The tensors of the ranks, stacked."""
+        if self._size == 1:
+            return tensor.unsqueeze(0)
+        if self._is_recorded(tensor):
+            row = tensor.unsqueeze(0)
+            return wrap(self._session().all_gather(lazy_of(row), 0, self._groups()), tensor)
+        return torch.stack(self._exchange(tensor.detach().clone()))
+
+    def _reduce_scatter(self, parts: torch.Tensor, name: str, factor: float) -> torch.Tensor:
+        """The combined part of this rank of a tensor with a row for each."""
+        if self._size == 1:
+            return parts[0] if factor == 1 else parts[0] * factor
+        if self._is_recorded(parts):
+            lazy = self._session().reduce_scatter(name, lazy_of(parts), factor, 0, self._groups())
+            return wrap(lazy, parts)[0]
+        return self._all_reduce([parts], name, factor)[0][self._rank]
+
+    def _all_to_all(self, parts: torch.Tensor) -> torch.Tensor:
+        """Of a tensor with a row for each rank, the rows that the ranks have for this one."""
+        if self._size == 1:
+            return parts
+        if self._is_recorded(parts):
+            return wrap(self._session().all_to_all(lazy_of(parts), 0, 0, self._size, self._groups()), parts)
+        return torch.stack([rows[self._rank] for rows in self._exchange(parts.detach().clone())])
+
+    def _from_root(self, tensors: List[torch.Tensor], root: int) -> List[torch.Tensor]:
+        """The tensors of one rank. All ranks record the same graph."""
+        if self._size == 1:
+            return tensors
+        if not self._is_recorded(tensors[0]):
+            return list(self._exchange([t.detach().clone() for t in tensors])[root])
+        session, ordinal = self._session(), _session.ordinal_of(None)
+        contributions = []
+        for tensor in tensors:
+            own = wrap(lazy_of(upload(torch.tensor(self._rank == root), session, ordinal)), tensor)
+            value = tensor.to(torch.uint8) if tensor.dtype == torch.bool else tensor
+            contributions.append(torch.where(own, value, torch.zeros_like(value)))
+        return [r.to(t.dtype) for r, t in zip(self._all_reduce(contributions, "sum", 1.0), tensors)]
+
+    # ---- collectives, with the arguments of torch.distributed ----
+
+    @torch.no_grad()
+    def allreduce(self, tensors: Any, opts: Any = _c10d.AllreduceOptions()) -> Any:
+        tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+        for target, value in zip(tensors, self._all_reduce(tensors, *_reduction(opts, self._size))):
+            _put(target, value)
+        return _done(tensors)
+
+    allreduce_coalesced = allreduce
+
+    @torch.no_grad()
+    def reduce(self, tensors: Any, opts: Any = _c10d.ReduceOptions()) -> Any:
+        tensors = list(tensors)
+        results = self._all_reduce(tensors, *_reduction(opts, self._size))
+        if self._rank == opts.rootRank:
+            for target, value in zip(tensors, results):
+                _put(target, value)
+        return _done(tensors)
+
+    @torch.no_grad()
+    def broadcast(self, tensors: Any, opts: Any = _c10d.BroadcastOptions()) -> Any:
+        tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+        for target, value in zip(tensors, self._from_root(tensors, opts.rootRank)):
+            _put(target, value)
+        return _done(tensors)
+
+    @torch.no_grad()
+    def allgather(self, output_tensors: Any, input_tensors: Any, opts: Any = _c10d.AllgatherOptions()) -> Any:
+        for outputs, tensor in zip(output_tensors, input_tensors):
+            same = all(output.shape == tensor.shape for output in outputs)
+            gathered = self._all_gather(tensor) if same else self._all_gather_of_sizes(tensor, outputs)
+            for output, value in zip(outputs, gathered):
+                _put(output, value)
+        return _done(output_tensors)
+
+    def _all_gather_of_sizes(self, tensor: torch.Tensor, outputs: Sequence[torch.Tensor]) -> List[torch.Tensor]:
+        """The tensors of the ranks, which have the sizes of the outputs."""
+        longest = max(output.numel() for output in outputs)
+        rows = self._all_gather(_padded(tensor, longest))
+        return [row[: output.numel()] for row, output in zip(rows, outputs)]
+
+    def allgather_coalesced(self, output_lists: Any, inputs: Any, opts: Any = _c10d.AllgatherOptions()) -> Any:
+        return self.allgather(output_lists, inputs, opts)
+
+    @torch.no_grad()
+    def all_gather_single(self, output: Any, tensor: Any, opts: Any = _c10d.AllgatherOptions()) -> Any:
+        _put(output, self._all_gather(tensor))
+        return _done(output)
+
+    def all_gather_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = _c10d.AllgatherOptions()) -> Any:
+        for output, tensor in zip(outputs, inputs):
+            self.all_gather_single(output, tensor, opts)
+        return _done(outputs)
+
+    @torch.no_grad()
+    def reduce_scatter(self, outputs: Any, input_lists: Any, opts: Any = _c10d.ReduceScatterOptions()) -> Any:
+        for output, inputs in zip(outputs, input_lists):
+            longest = max(t.numel() for t in inputs)
+            rows = torch.stack([_padded(t, longest) for t in inputs])
+            part = self._reduce_scatter(rows, *_reduction(opts, self._size))
+            _put(output, part.reshape(-1)[: output.numel()])
+        return _done(outputs)
+
+    @torch.no_grad()
+    def reduce_scatter_single(self, output: Any, tensor: Any, opts: Any = _c10d.ReduceScatterOptions()) -> Any:
+        rows = tensor.reshape(self._size, -1)
+        _put(output, self._reduce_scatter(rows, *_reduction(opts, self._size)))
+        return _done(output)
+
+    def reduce_scatter_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = _c10d.ReduceScatterOptions()) -> Any:
+        for output, tensor in zip(outputs, inputs):
+            self.reduce_scatter_single(output, tensor, opts)
+        return _done(outputs)
+
+    @torch.no_grad()
+    def alltoall(self, outputs: Any, inputs: Any, opts: Any = _c10d.AllToAllOptions()) -> Any:
+        longest = max(max(t.numel() for t in inputs), max(t.numel() for t in outputs))
+        longest = max(self._exchange(longest))
+        rows = self._all_to_all(torch.stack([_padded(t, longest) for t in inputs]))
+        for output, row in zip(outputs, rows):
+            _put(output, row[: output.numel()])
+        return _done(outputs)
+
+    @torch.no_grad()
+    def all_to_all_single(
+        self, output: Any, tensor: Any, output_split_sizes: Any = None, input_split_sizes: Any = None,
+        opts: Any = _c10d.AllToAllOptions(),
+    ) -> Any:
+        if not output_split_sizes and not input_split_sizes:
+            _put(output, self._all_to_all(tensor.reshape(self._size, -1)))
+            return _done(output)
+        into = list(output_split_sizes or [output.shape[0] // self._size] * self._size)
+        of = list(input_split_sizes or [tensor.shape[0] // self._size] * self._size)
+        return self.alltoall(list(output.split(into)), list(tensor.split(of)), opts)
+
+    @torch.no_grad()
+    def scatter(self, outputs: Any, input_lists: Any, opts: Any = _c10d.ScatterOptions()) -> Any:
+        for number, output in enumerate(outputs):
+            given = self._rank == opts.rootRank
+            inputs = input_lists[number] if given else [torch.zeros_like(output) for _ in range(self._size)]
+            rows = torch.stack([t.reshape(-1) for t in inputs])
+            _put(output, self._from_root([rows], opts.rootRank)[0][self._rank])
+        return _done(outputs)
+
+    @torch.no_grad()
+    def gather(self, output_lists: Any, inputs: Any, opts: Any = _c10d.GatherOptions()) -> Any:
+        for number, tensor in enumerate(inputs):
+            gathered = self._all_gather(tensor)
+            if self._rank == opts.rootRank:
+                for output, value in zip(output_lists[number], gathered):
+                    _put(output, value)
+        return _done(output_lists)
+
+    @torch.no_grad()
+    def gather_single(self, output: Any, tensor: Any, opts: Any = _c10d.GatherOptions()) -> Any:
+        gathered = self._all_gather(tensor)
+        if self._rank == opts.rootRank:
+            _put(output, gathered)
+        return _done(output)
+
+    # Between two ranks: the others record nothing, so the value passes on the host.
+
+    @torch.no_grad()
+    def send(self, tensors: Any, dst: int, tag: int = 0) -> Any:
+        if self._member is None:
+            raise ValueError("there is no other rank")
+        for tensor in tensors:
+            self._member.run.send((self._name, self._rank, dst, tag), tensor.detach().cpu().clone())
+        return _done(tensors)
+
+    @torch.no_grad()
+    def _receive(self, tensors: Any, sources: Sequence[int], tag: int) -> Any:
+        if self._member is None:
+            raise ValueError("there is no other rank")
+        for tensor in tensors:
+            keys = [((self._name, src, self._rank, tag), self._ranks[src]) for src in sources]
+            _, value = self._member.run.receive(keys)
+            _put(tensor, value.to(tensor.device))
+        return _done(tensors)
+
+    def recv(self, tensors: Any, src: int, tag: int = 0) -> Any:
+        return self._receive(tensors, [src], tag)
+
+    def recv_anysource(self, tensors: Any, tag: int = 0) -> Any:
+        return self._receive(tensors, [r for r in range(self._size) if r != self._rank], tag)
+
+    def barrier(self, opts: Any = None) -> Any:
+        self._exchange(None)
+        return _done([])
+
+    # Names of PyTorch before 2.12.
+    _allgather_base = all_gather_single
+    _reduce_scatter_base = reduce_scatter_single
+    alltoall_base = all_to_all_single
+    allgather_into_tensor_coalesced = all_gather_single_coalesced
+    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
+    gather_into_tensor = gather_single
+
+
+def _padded(tensor: torch.Tensor, length: int) -> torch.Tensor:
+    flat = tensor.reshape(-1)
+    missing = length - flat.numel()
+    return torch.cat([flat, flat.new_zeros(missing)]) if missing else flat
+
+
+def create(options: Any, backend_options: Any = None) -> LazyProcessGroup:
+    """Makes a group, for torch.distributed."""
+    member = _threads.member()
+    world = 1 if member is None else member.run.count
+    ranks = list(options.global_ranks_in_group) or list(range(options.group_size))
+    if options.group_size > world:
+        raise ValueError("ranks of the backend hlokit are threads of one process: hlokit.torch.spawn(fn, nprocs=N)")
+    return LazyProcessGroup(options.group_rank, options.group_size, ranks, options.group_id)
