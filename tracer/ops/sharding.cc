@@ -161,8 +161,16 @@ absl::Status SetPartitions(Module* module) {
   module->header().num_partitions = partitions;
   Module whole = module->Clone();
   if (absl::Status status = interp::RunPasses("spmd-propagation", nullptr, &whole); !status.ok()) return status;
-  const std::optional<uint32_t> found = whole.entry().root().payload(Attr::kSharding);
-  if (found) module->SetAttr(module->entry().root().id(), Attr::kSharding, *found);
+  // The result has the distributions of what it is a tuple of, as with
+  // allow_spmd_sharding_propagation_to_output.
+  Sharding result{true, {}};
+  for (const Instruction element : whole.entry().root().operands()) {
+    const std::optional<uint32_t> found = element.payload(Attr::kSharding);
+    const bool of_array = found && element.shape().IsArray() && !IsTupleSharding(whole.context(), ListId(*found));
+    result.runs.push_back({of_array ? DecodeLeaf(whole.context(), ListId(*found)) : ShardingLeaf(), 1});
+  }
+  if (result.runs.empty()) return absl::OkStatus();
+  module->SetAttr(module->entry().root().id(), Attr::kSharding, EncodeSharding(&module->context(), result).value);
   return absl::OkStatus();
 }
 

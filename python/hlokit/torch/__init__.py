@@ -15,7 +15,7 @@ Modules with the names of torch_xla: xla_model, metrics, profiler, parallel_load
 
 from hlokit import _hlokit
 
-from . import _device, _fallback, _modules, _tensor, _worlds, checkpoint, metrics, parallel_loader, profiler, tpu, xla_model, xla_multiprocessing
+from . import _device, _fallback, _modules, _tensor, _worlds, checkpoint, metrics, parallel_loader, profiler, spmd, spmd_fsdp, tpu, xla_model, xla_multiprocessing
 from ._init import on_device
 from ._session import configure, device
 from ._tensor import is_lazy
