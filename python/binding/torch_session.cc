@@ -85,6 +85,32 @@ void Compute(const py::list& tensors) {
   }
 }
 
+// Returns the token that depends on all collectives that the device has recorded: while it exists they all are part of
+// what runs, also those whose results only other devices use.
+py::object CollectiveToken(const TracerPtr& session, int ordinal) {
+  lazy::DeviceState& device = Device(session, ordinal);
+  lazy::DeviceLock lock(device.mutex());
+  return NewObject(device.CollectiveToken(), session);
+}
+
+// Runs all that the device has recorded, which ends no step.
+void Sync(const TracerPtr& session, int ordinal) {
+  lazy::DeviceState& device = Device(session, ordinal);
+  std::optional<ScopedUserFrame> frame;
+  if (RecordsLines(session->options())) frame.emplace();
+  absl::Status status;
+  {
+    const InterruptibleSection section;
+    const lazy::DeviceGuard guard(&device);
+    status = lazy::SyncLiveTensors(device, lazy::SyncReason::kValue, /*wait=*/false);
+  }
+  CheckInterrupt(*session);
+  if (!status.ok()) {
+    session->ClearStatus();
+    Throw("RunError", status);
+  }
+}
+
 // Returns the tensors as values that no pass knows to be them.
 py::list Barrier(const py::list& tensors) {
   lazy::Tensors operands;
@@ -169,6 +195,8 @@ void BindTorchSession(py::module_& m) {
       "_name_thread", [](const std::string& name) { runtime::Profiler::SetThreadName(name); }, py::arg("name"));
   m.def("_lazy_compute", &Compute, py::arg("tensors"));
   m.def("_lazy_mark_sharding", &MarkSharding, py::arg("tensor"), py::arg("mesh"), py::arg("devices"), py::arg("spec"));
+  m.def("_lazy_collective_token", &CollectiveToken, py::arg("session"), py::arg("ordinal"));
+  m.def("_lazy_sync", &Sync, py::arg("session"), py::arg("ordinal"));
   m.def(
       "_lazy_clear_sharding", [](py::handle tensor) { lazy::ClearSharding(Lazy(tensor).tensor); }, py::arg("tensor"));
   m.def("_lazy_sharding", &ShardingOf, py::arg("tensor"));

@@ -132,7 +132,14 @@ class LazyProcessGroup(dist.ProcessGroup):
         if self._member is None or self._size == 1:
             return [payload]
         key = (self._name, next(self._numbers))
-        return self._member.run.exchange(key, self._ranks[self._rank], self._ranks, payload)
+        return self._member.run.exchange(self._member, key, self._ranks, payload)
+
+    def _before_recording(self) -> List[List[int]]:
+        """The groups of a collective, which all threads are about to record."""
+        groups = self._groups()
+        if self._member is not None:
+            self._member.before_collective()
+        return groups
 
     def _is_recorded(self, tensor: torch.Tensor) -> bool:
         return lazy_of(tensor) is not None
@@ -141,7 +148,8 @@ class LazyProcessGroup(dist.ProcessGroup):
         if self._size == 1:
             return [t if factor == 1 else t * factor for t in tensors]
         if self._is_recorded(tensors[0]):
-            lazies = self._session().all_reduce(name, [lazy_of(t) for t in tensors], factor, self._groups())
+            groups = self._before_recording()
+            lazies = self._session().all_reduce(name, [lazy_of(t) for t in tensors], factor, groups)
             return [wrap(lazy, t) for lazy, t in zip(lazies, tensors)]
         results = []
         for values in zip(*self._exchange([t.detach().clone() for t in tensors])):
@@ -156,8 +164,8 @@ class LazyProcessGroup(dist.ProcessGroup):
         if self._size == 1:
             return tensor.unsqueeze(0)
         if self._is_recorded(tensor):
-            row = tensor.unsqueeze(0)
-            return wrap(self._session().all_gather(lazy_of(row), 0, self._groups()), tensor)
+            groups, row = self._before_recording(), tensor.unsqueeze(0)
+            return wrap(self._session().all_gather(lazy_of(row), 0, groups), tensor)
         return torch.stack(self._exchange(tensor.detach().clone()))
 
     def _reduce_scatter(self, parts: torch.Tensor, name: str, factor: float) -> torch.Tensor:
@@ -165,7 +173,8 @@ class LazyProcessGroup(dist.ProcessGroup):
         if self._size == 1:
             return parts[0] if factor == 1 else parts[0] * factor
         if self._is_recorded(parts):
-            lazy = self._session().reduce_scatter(name, lazy_of(parts), factor, 0, self._groups())
+            groups = self._before_recording()
+            lazy = self._session().reduce_scatter(name, lazy_of(parts), factor, 0, groups)
             return wrap(lazy, parts)[0]
         return self._all_reduce([parts], name, factor)[0][self._rank]
 
@@ -174,7 +183,8 @@ class LazyProcessGroup(dist.ProcessGroup):
         if self._size == 1:
             return parts
         if self._is_recorded(parts):
-            return wrap(self._session().all_to_all(lazy_of(parts), 0, 0, self._size, self._groups()), parts)
+            groups = self._before_recording()
+            return wrap(self._session().all_to_all(lazy_of(parts), 0, 0, self._size, groups), parts)
         return torch.stack([rows[self._rank] for rows in self._exchange(parts.detach().clone())])
 
     def _from_root(self, tensors: List[torch.Tensor], root: int) -> List[torch.Tensor]:
@@ -328,7 +338,7 @@ class LazyProcessGroup(dist.ProcessGroup):
             raise ValueError("there is no other rank")
         for tensor in tensors:
             keys = [((self._name, src, self._rank, tag), self._ranks[src]) for src in sources]
-            _, value = self._member.run.receive(keys)
+            value = self._member.run.receive(self._member, keys)
             _put(tensor, value.to(tensor.device))
         return _done(tensors)
 
@@ -364,4 +374,6 @@ def create(options: Any, backend_options: Any = None) -> LazyProcessGroup:
     ranks = list(options.global_ranks_in_group) or list(range(options.group_size))
     if options.group_size > world:
         raise ValueError("ranks of the backend hlokit are threads of one process: hlokit.torch.spawn(fn, nprocs=N)")
+    if member is not None:
+        member.join()
     return LazyProcessGroup(options.group_rank, options.group_size, ranks, options.group_id)

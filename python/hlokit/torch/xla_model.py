@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 from hlokit import _hlokit
 
-from . import _modules, _session
+from . import _modules, _session, _threads
 from ._tensor import fetch, is_lazy, lazy_of, upload, wrap
 
 REDUCE_SUM = "sum"
@@ -87,7 +87,8 @@ def mark_step(wait: bool = False, reset_scope: bool = True) -> None:
 def step(reason: str, wait: bool = False) -> None:
     """Marks a step, for the program (""), a loader ("loader") or a profiled step ("trace")."""
     _hlokit._clear_scopes()
-    _session.current().mark_step(_session.ordinal_of(None), wait, reason)
+    session, ordinal = _session.current(), _session.ordinal_of(None)
+    _threads.run_step(lambda: session.mark_step(ordinal, wait, reason))
 
 
 def add_step_closure(closure: Callable[..., Any], args: Tuple[Any, ...] = (), run_async: bool = False) -> None:
@@ -112,6 +113,7 @@ def wait_device_ops(devices: Sequence[Any] = ()) -> None:
 
 def unlazy(tensors: Sequence[torch.Tensor]) -> None:
     """Computes the tensors, those of one device by one program, and waits for them."""
+    _threads.before_read()
     lazies = [lazy for lazy in map(lazy_of, tensors) if lazy is not None]
     _hlokit._lazy_compute([lazy for lazy in lazies if not _hlokit._lazy_session(lazy).fake])
 

@@ -41,9 +41,10 @@ def spawn(
     ended = [threading.Event() for _ in range(count)]
 
     def call(index: int) -> None:
-        with _session.only_on_device(index), _thread_random.own_generator(state), _threads.as_member(members, index):
+        with _session.only_on_device(index), _thread_random.own_generator(state), _threads.as_member(members, index) as own:
             try:
                 fn(index, *args)
+                own.end()
                 why = f"xla:{index} has ended"
             except BaseException as error:  # noqa: BLE001: raised by spawn
                 errors[index] = error
