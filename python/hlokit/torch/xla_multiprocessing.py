@@ -24,9 +24,11 @@ def spawn(
 ) -> None:
     """Calls fn(index, *args) in a thread for each of nprocs devices, whose device is xla:index, and waits for all.
 
-    Starts a new session unless the current one has this many devices (configure). The first error of a thread is raised; devices that wait for it end with it. Each
-    thread has a generator of random numbers on the host, as a process would: torch.manual_seed() is the thread's.
+    Starts a new session unless the current one has this many devices (configure). The first error of a thread is raised;
+    devices that wait for it end with it. Each thread has a generator of random numbers on the host, as a process would: torch.manual_seed() is the thread's.
     """
+    if _session.is_spmd():
+        raise RuntimeError("spawn() has a thread for each device, and this session has one virtual device for all (use_spmd)")
     count = _session.current().device_count if nprocs is None else nprocs
     if count != _session.current().device_count:
         _session.configure(count)
