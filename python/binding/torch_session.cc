@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What hlokit.torch does with the values and metrics of a session beside recording: several values computed at once,
-// barriers, seeds as values, the spans of loaders.
+// barriers, seeds as values, annotations of shardings, the spans of loaders.
 #include <pybind11/stl.h>
 
 #include <chrono>
@@ -19,6 +19,7 @@
 #include "runtime/observe/profiler.h"
 #include "tracer/autograd/node.h"
 #include "tracer/dispatch/functions.h"
+#include "tracer/ops/sharding.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/executor.h"
 
@@ -84,6 +85,32 @@ void Compute(const py::list& tensors) {
   }
 }
 
+// Returns the token that depends on all collectives that the device has recorded: while it exists they all are part of
+// what runs, also those whose results only other devices use.
+py::object CollectiveToken(const TracerPtr& session, int ordinal) {
+  lazy::DeviceState& device = Device(session, ordinal);
+  lazy::DeviceLock lock(device.mutex());
+  return NewObject(device.CollectiveToken(), session);
+}
+
+// Runs all that the device has recorded, which ends no step.
+void Sync(const TracerPtr& session, int ordinal) {
+  lazy::DeviceState& device = Device(session, ordinal);
+  std::optional<ScopedUserFrame> frame;
+  if (RecordsLines(session->options())) frame.emplace();
+  absl::Status status;
+  {
+    const InterruptibleSection section;
+    const lazy::DeviceGuard guard(&device);
+    status = lazy::SyncLiveTensors(device, lazy::SyncReason::kValue, /*wait=*/false);
+  }
+  CheckInterrupt(*session);
+  if (!status.ok()) {
+    session->ClearStatus();
+    Throw("RunError", status);
+  }
+}
+
 // Returns the tensors as values that no pass knows to be them.
 py::list Barrier(const py::list& tensors) {
   lazy::Tensors operands;
@@ -100,6 +127,19 @@ py::list Barrier(const py::list& tensors) {
   outputs.resize(operands.size());
   for (lazy::Tensor& output : outputs) result.append(NewObject(std::move(output), session));
   return result;
+}
+
+void MarkSharding(py::handle tensor, std::vector<int64_t> mesh, std::vector<int64_t> devices,
+                  const lazy::PartitionSpec& spec) {
+  const absl::Status status = lazy::MarkSharding(Lazy(tensor).tensor, {std::move(mesh), {}, std::move(devices)}, spec);
+  if (!status.ok()) Throw("RunError", status);
+}
+
+// Returns (tiles, devices, whether the last dimension of tiles is that of copies); None of a tensor without annotation.
+py::object ShardingOf(py::handle object) {
+  const std::optional<lazy::Tiling> tiling = lazy::ShardingOf(Lazy(object).tensor);
+  if (!tiling) return py::none();
+  return py::make_tuple(tiling->tiles, tiling->devices, tiling->replicate_last, tiling->Text());
 }
 
 // A span of a profile with a metric of its time, and the flows that connect a loader's threads. `waits`: its time is
@@ -154,6 +194,12 @@ void BindTorchSession(py::module_& m) {
   m.def(
       "_name_thread", [](const std::string& name) { runtime::Profiler::SetThreadName(name); }, py::arg("name"));
   m.def("_lazy_compute", &Compute, py::arg("tensors"));
+  m.def("_lazy_mark_sharding", &MarkSharding, py::arg("tensor"), py::arg("mesh"), py::arg("devices"), py::arg("spec"));
+  m.def("_lazy_collective_token", &CollectiveToken, py::arg("session"), py::arg("ordinal"));
+  m.def("_lazy_sync", &Sync, py::arg("session"), py::arg("ordinal"));
+  m.def(
+      "_lazy_clear_sharding", [](py::handle tensor) { lazy::ClearSharding(Lazy(tensor).tensor); }, py::arg("tensor"));
+  m.def("_lazy_sharding", &ShardingOf, py::arg("tensor"));
   m.def("_lazy_barrier", &Barrier, py::arg("tensors"));
   m.def(
       "_lazy_seed",

@@ -24,6 +24,7 @@
 #include "tracer/dispatch/functions.h"
 #include "tracer/graph/scope.h"
 #include "tracer/ops/collective.h"
+#include "tracer/ops/sharding.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/environment.h"
 #include "tracer/step/execution_log.h"
@@ -50,12 +51,16 @@ lazy::DeviceState& DeviceOf(const TracerPtr& session, int ordinal) {
 }
 
 TracerPtr NewSession(int devices, const std::string& pipeline, bool debug, bool fake, int64_t replicas,
-                     const std::string& engine, int num_threads) {
+                     const std::string& engine, int num_threads, bool spmd) {
   lazy::TracerOptions options;
   if (absl::Status s = lazy::ApplyEnvironment(environ, &options); !s.ok()) Throw("RunError", s);
   if (devices > 0) options.client.num_devices = devices;
   if (options.client.num_devices < 1 || options.client.num_devices > 1024 || replicas < 1) {
     throw py::value_error("a session has 1 to 1024 devices, and at least one replica");
+  }
+  if (spmd) {
+    options.client.num_devices = 1;  // that of all
+    options.client.platform = std::string(lazy::kSpmdPlatform);
   }
   const std::optional<interp::EngineKind> kind = interp::EngineKindOf(engine);
   if (!kind) throw py::value_error(interp::UnknownEngineMessage(engine));
@@ -152,6 +157,8 @@ void Write(py::handle target, py::handle value) {
   // A tensor that nothing else refers to gets the value itself, whose buffer a step may then reuse.
   if (impl->refs() == 1 && impl->data->refs() == 1 && impl->view == nullptr &&
       from.tensor.shape() == to.tensor.shape() && from.session == to.session) {
+    lazy::TensorData& written = *from.tensor.impl()->data;
+    if (!written.sharding.valid()) written.sharding = impl->data->sharding;  // the annotation is the tensor's
     to.tensor = from.tensor;
     return;
   }
@@ -434,7 +441,8 @@ using Session = py::class_<lazy::Tracer, TracerPtr>;
 void BindSteps(Session& session) {
   session
       .def(py::init(&NewSession), py::kw_only(), py::arg("devices"), py::arg("pipeline"), py::arg("debug"),
-           py::arg("fake"), py::arg("replicas"), py::arg("engine") = "exact", py::arg("num_threads") = 0)
+           py::arg("fake"), py::arg("replicas"), py::arg("engine") = "exact", py::arg("num_threads") = 0,
+           py::arg("spmd") = false)
       .def_property_readonly("device_count", &lazy::Tracer::device_count)
       .def_property_readonly("fake", [](const TracerPtr& s) { return s->options().client.defer_executions; })
       .def("world_size", [](const TracerPtr& s) { return lazy::WorldSize(s->device(0)); })

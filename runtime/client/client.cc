@@ -17,6 +17,7 @@
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 #include "ir/digest/fingerprint.h"
+#include "ir/sharding/unpartitioned.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
 #include "parser/formats/parser.h"
@@ -98,6 +99,12 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Modu
   const int64_t begun = ReadThreadCounters().cpu_ns;
   executable->options_ = options_.evaluator;
   executable->compile_ = options_.compile_options();
+  // A whole program with shardings is that of a virtual device: it runs as one program for each partition, on parts of
+  // the arguments.
+  if (!executable->assignment_ && !options_.defer_executions && AwaitsPartitioning(*module)) {
+    executable->compile_.partition = true;
+    executable->options_.num_partitions = module->header().num_partitions;
+  }
   // The devices are those of the program, and limits are those of a run.
   interp::EvaluatorOptions lowering;
   lowering.num_replicas = module->header().replica_count;
@@ -246,7 +253,14 @@ absl::StatusOr<std::vector<Literal>> Executable::Run(absl::Span<const Literal* c
   std::optional<std::vector<Literal>> computed;
   try {
     interp::Executable& program = spare != nullptr ? *spare : *program_;
-    computed = program.engine().RunPointers(arguments, &sink, donation);
+    if (program.division() == nullptr) {
+      computed = program.engine().RunPointers(arguments, &sink, donation);
+    } else {
+      std::vector<Literal> whole;
+      whole.reserve(arguments.size());
+      for (const Literal* const argument : arguments) whole.push_back(*argument);
+      computed = program.Run(whole, &sink);
+    }
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("execution failed: out of memory");
   }

@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sharding annotations, like torch_xla.distributed.spmd: they reach the HLO, where a partitioner finds them. Execution
-// ignores them.
+// Sharding annotations, like torch_xla.distributed.spmd: they reach the HLO, where a partitioner finds them. A session
+// whose only device is the virtual one of kSpmdPlatform runs programs on all devices that the annotations name; others
+// ignore them.
 #ifndef HLOKIT_TRACER_OPS_SHARDING_H_
 #define HLOKIT_TRACER_OPS_SHARDING_H_
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ir/graph/module.h"
 #include "tracer/graph/tensor.h"
 #include "tracer/graph/tiling.h"
 
 namespace hlokit::lazy {
+
+// ClientOptions::platform of a virtual device, "SPMD:0", that holds whole values and runs partitioned programs.
+inline constexpr std::string_view kSpmdPlatform = "SPMD";
 
 // An array of devices with named axes.
 struct Mesh {
@@ -34,8 +41,19 @@ absl::StatusOr<Tiling> TilingOf(const Mesh& mesh, const PartitionSpec& spec);
 // Annotates a tensor in place: data as a parameter with a sharding, in each program that reads it; a result as a
 // custom-call to Sharding too. Returns an error if it has another annotation.
 absl::Status MarkSharding(const Tensor& tensor, const Mesh& mesh, const PartitionSpec& spec);
-// Returns the annotation of a tensor.
+// Annotates a tensor in place, whatever its annotation was. Requires: the tiling is valid for the tensor's shape.
+absl::Status SetSharding(const Tensor& tensor, const Tiling& tiling);
+// Takes the annotation away, if there is one.
+void ClearSharding(const Tensor& tensor);
+// Returns the annotation of a tensor; of results of programs of a virtual device, their distribution.
 std::optional<Tiling> ShardingOf(const Tensor& tensor);
+
+// Makes a module with shardings one for the devices that they name, and sets the sharding of its result to what
+// propagation finds.
+absl::Status SetPartitions(Module* module);
+// Returns the distribution of each array that a lowered program returns, as SetPartitions set it; nullopt of those that
+// are not tiled.
+std::vector<std::optional<Tiling>> ResultShardings(const Module& lowered);
 
 }  // namespace hlokit::lazy
 

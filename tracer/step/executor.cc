@@ -18,6 +18,7 @@
 #include "tracer/lowering/lowering_context.h"
 #include "tracer/observe/explain.h"
 #include "tracer/observe/save_graphs.h"
+#include "tracer/ops/sharding.h"
 #include "tracer/step/debug_analysis.h"
 #include "tracer/step/graph_key.h"
 #include "tracer/step/graph_key_components.h"
@@ -31,6 +32,8 @@ std::atomic<uint64_t> next_mark{1};
 
 // Larger graphs are not compared for profiles.
 constexpr int64_t kMaxExplainedNodes = 20000;
+
+bool IsVirtual(DeviceState& device) { return device.tracer()->options().client.platform == kSpmdPlatform; }
 
 bool Pending(DeviceState& device, const TensorData& data) {
   return data.buffer == nullptr && data.ir.valid() && data.ir_epoch == device.graph().epoch();
@@ -252,7 +255,8 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
   }
   metrics.Add("UncachedCompile");
   const runtime::TraceMe trace("XLAGraphExecutor::Compile");
-  runtime::PersistentCache* const disk = tracer.persistent_cache();
+  // A partitioned program has other shapes than the graph, by which stored ones are checked.
+  runtime::PersistentCache* const disk = IsVirtual(device) ? nullptr : tracer.persistent_cache();
   std::string other_setting;
   if (disk != nullptr) {
     std::shared_ptr<runtime::Executable> loaded;
@@ -284,6 +288,9 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
         device.graph_name.empty() ? StrCat("SyncTensorsGraph.", serial.fetch_add(1) + 1) : device.graph_name;
     absl::StatusOr<std::unique_ptr<Module>> module = LowerSubgraph(device, slice, name);
     if (!module.ok()) return module.status();
+    if (IsVirtual(device)) {
+      if (absl::Status s = SetPartitions(module->get()); !s.ok()) return s;
+    }
     runtime::host_work.lowered += static_cast<uint32_t>(slice.order.size());
     absl::StatusOr<std::shared_ptr<runtime::Executable>> executable = tracer.client().Compile(*std::move(module));
     if (!executable.ok()) return executable.status();
@@ -382,6 +389,23 @@ void Materialize(TensorData* data, std::shared_ptr<runtime::DeviceBuffer> buffer
   data->ir = NodeOutput();
 }
 
+namespace {
+
+// Sets the values of tensors that a program computed, and, of those that have none yet, their distributions.
+void MaterializeAll(DeviceState& device, absl::Span<TensorData* const> tensors, LaunchResult launched) {
+  for (size_t i = 0; i < tensors.size(); ++i) Materialize(tensors[i], std::move(launched.results[i]));
+  if (!IsVirtual(device) || launched.program->executable->lowered() == nullptr) return;
+  const std::vector<std::optional<Tiling>> shardings = ResultShardings(*launched.program->executable->lowered());
+  for (size_t i = 0; i < std::min(tensors.size(), shardings.size()); ++i) {
+    if (!shardings[i] || tensors[i]->sharding.valid()) continue;
+    ArgEncoder encoder;
+    shardings[i]->AppendTo(&encoder);
+    tensors[i]->sharding = device.context().lists.Intern(encoder.words());
+  }
+}
+
+}  // namespace
+
 std::vector<TensorData*> PendingTensors(DeviceState& device) {
   std::vector<TensorData*> pending = device.LiveTensors();
   std::erase_if(pending, [&](const TensorData* data) { return !Pending(device, *data); });
@@ -419,7 +443,7 @@ absl::Status Compute(DeviceState& device, absl::Span<TensorData* const> pending,
   if (pending.empty()) return absl::OkStatus();
   absl::StatusOr<LaunchResult> launched = Launch(device, CollectSubgraph(device, pending, options), options, cause);
   if (!launched.ok()) return launched.status();
-  for (size_t i = 0; i < pending.size(); ++i) Materialize(pending[i], std::move(launched->results[i]));
+  MaterializeAll(device, pending, *std::move(launched));
   return absl::OkStatus();
 }
 
@@ -462,7 +486,7 @@ absl::Status ComputeTensor(const Tensor& t) {
   absl::StatusOr<LaunchResult> launched =
       Launch(device, CollectSubgraph(device, {data}, options), options, CurrentSyncReason(SyncReason::kValue));
   if (!launched.ok()) return launched.status();
-  Materialize(data, std::move(launched->results[0]));
+  MaterializeAll(device, {data}, *std::move(launched));
   return absl::OkStatus();
 }
 

@@ -25,10 +25,13 @@ from . import (
     _modules,
     _recurrent_cells,
     _tensor,
+    _worlds,
     checkpoint,
     metrics,
     parallel_loader,
     profiler,
+    spmd,
+    spmd_fsdp,
     tpu,
     xla_model,
     xla_multiprocessing,
@@ -45,13 +48,14 @@ from ._trace import Graph, Simulation, Trace, explain_recompiles, pending, trace
 from .metrics import metrics_report
 from .parallel_loader import MpDeviceLoader
 from .xla_model import mark_step, optimizer_step, save
-from .xla_multiprocessing import spawn
+from .xla_multiprocessing import launch, spawn
 
 _tensor.setup(_fallback.untranslated)
 _device.install(_hlokit._torch_dispatch, tpu)
 _fallback.install()
 _modules.install()
 _fused_optimizers.install()
+_worlds.install()
 
 # Otherwise Dynamo finds the backend by the entry point of the package.
 if "torch._dynamo.backends.registry" in _sys.modules:

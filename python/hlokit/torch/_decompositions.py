@@ -197,6 +197,18 @@ def _foreach_zero_(self: Sequence[torch.Tensor]) -> None:
         aten.zero_.default(tensor)
 
 
+@decomposes("_foreach_lerp_.Scalar")
+def _foreach_lerp_(self: Sequence[torch.Tensor], tensors1: Sequence[torch.Tensor], weight: Any) -> None:
+    for tensor, end in zip(self, tensors1):
+        aten.lerp_.Scalar(tensor, end, weight)
+
+
+@decomposes("_foreach_copy_")
+def _foreach_copy_(self: Sequence[torch.Tensor], src: Sequence[torch.Tensor], non_blocking: bool = False) -> None:
+    for tensor, value in zip(self, src):
+        aten.copy_.default(tensor, value)
+
+
 @decomposes("resize_as_")
 def _resize_as_(self: torch.Tensor, the_template: torch.Tensor, *, memory_format: Any = None) -> torch.Tensor:
     return aten.resize_.default(self, list(the_template.shape))  # type: ignore[no-any-return]

@@ -69,11 +69,11 @@ def untranslated(func: Any, types: Any, args: Any, kwargs: Any, reason: str) -> 
     planned = _seen.get(func)
     if planned is None:
         planned = _seen[func] = _plans.add(func)
-        if planned:
-            result, why = _hlokit._torch_try(func, args, kwargs)
-            if why is None:
-                return result
-            reason = why
+    if planned and not reason:  # there was no plan when the recorder looked: this thread, or another, has made one
+        result, why = _hlokit._torch_try(func, args, kwargs)
+        if why is None:
+            return result
+        reason = why
     if planned:
         moved = _with_small_tensors(func, args, kwargs)
         if moved is not None:
@@ -163,6 +163,10 @@ def _into_results(func: Any, args: Any, kwargs: Any) -> Any:
     targets = [named.pop(name) if name in named else given.pop() for name in outs]
     values = functional(*given, **named)
     values = values if isinstance(values, (tuple, list)) else (values,)
+    if len(targets) == 1 and isinstance(targets[0], (list, tuple)):
+        for target, value in zip(targets[0], values):
+            store(target, value)
+        return targets[0] if func._schema.returns else None
     for target, value in zip(targets, values):
         store(target, value)
     return targets[0] if len(targets) == 1 else tuple(targets)

@@ -1,166 +1,379 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.distributed's backend "xla", of the threads of spawn(): a world of process groups for each, and collectives of the
-device."""
+"""The backend `hlokit` of torch.distributed: its ranks are the threads of spawn(), and its collectives are recorded in the
+graphs of their devices. Those of tensors on the host, and what one rank sends to another, pass between the threads.
+"""
 
-import threading
-from typing import Any, Iterator, List
+import itertools
+from typing import Any, List, Optional, Sequence, Tuple
 
 import torch
 import torch.distributed as dist
+from torch._C._distributed_c10d import _create_work_from_future
+from torch.futures import Future
 
-from . import _session, xla_model
+from . import _session, _threads, _worlds
+from ._tensor import lazy_of, upload, wrap
 
-_registered = False
-_store: Any = None
-_store_lock = threading.Lock()
+_ReduceOp = dist.ReduceOp
+_c10d: Any = torch._C._distributed_c10d
+
+# The reductions of the tracer, and of values on the host.
+_REDUCTIONS = {
+    _ReduceOp.SUM: "sum",
+    _ReduceOp.AVG: "sum",
+    _ReduceOp.PREMUL_SUM: "sum",
+    _ReduceOp.PRODUCT: "mul",
+    _ReduceOp.MIN: "min",
+    _ReduceOp.MAX: "max",
+    _ReduceOp.BAND: "and",
+    _ReduceOp.BOR: "or",
+}
+_ON_HOST = {
+    "sum": torch.add,
+    "mul": torch.mul,
+    "min": torch.minimum,
+    "max": torch.maximum,
+    "and": torch.bitwise_and,
+    "or": torch.bitwise_or,
+}
 
 
-class _ThreadWorlds:
-    """torch.distributed's state: one for each thread of spawn(), one for the others."""
-
-    def __init__(self, shared: Any):
-        object.__setattr__(self, "_shared", shared)
-        object.__setattr__(self, "_own", threading.local())
-
-    def _world(self) -> Any:
-        if not _session.in_spawn():
-            return self._shared
-        if not hasattr(self._own, "world"):
-            self._own.world = type(self._shared)()
-        return self._own.world
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._world(), name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._world(), name, value)
-
-
-def _work(result: Any) -> Any:
-    future: Any = torch.futures.Future()
+def _done(result: Any) -> Any:
+    """What torch.distributed waits for; the graph orders what is recorded."""
+    future: Any = Future()
     future.set_result(result)
-    return torch._C._distributed_c10d._create_work_from_future(future)
+    return _create_work_from_future(future)
 
 
-_REDUCTIONS = {"SUM": "sum", "AVG": "sum", "PRODUCT": "mul", "BAND": "and", "BOR": "or", "MIN": "min", "MAX": "max"}
+def _reduction(options: Any, size: int) -> Tuple[str, float]:
+    """The reduction of a call, and the factor of its result."""
+    op = getattr(options, "reduceOp", options)
+    kind = getattr(op, "op", op)
+    name = _REDUCTIONS.get(kind)
+    if name is None:
+        raise NotImplementedError(f"the backend hlokit has no reduction {kind}")
+    if kind == _ReduceOp.AVG:
+        return name, 1.0 / size
+    factor = getattr(op, "factor", None) if kind == _ReduceOp.PREMUL_SUM else None
+    return name, 1.0 if factor is None else float(factor)
 
 
-class ProcessGroupXla(dist.ProcessGroup):  # type: ignore[misc]
-    """Collectives of torch.distributed, of all devices."""
+def _put(target: torch.Tensor, value: torch.Tensor) -> None:
+    """Writes a result. PyTorch does not know that collectives write, and differentiates none."""
+    target.detach().copy_(value.reshape(target.shape))
 
-    def __init__(self, store: Any, rank: int, size: int, timeout: Any):
+
+class LazyProcessGroup(dist.ProcessGroup):
+    """A group of torch.distributed."""
+
+    def __init__(self, rank: int, size: int, ranks: Sequence[int], name: str):
         super().__init__(rank, size)
-        if size not in (1, xla_model.xrt_world_size()):
-            raise NotImplementedError(f"a process group of {size} devices of {xla_model.xrt_world_size()}: of all devices only")
-        self._devices = size
-
-    def getBackendName(self) -> str:
-        return "xla"
-
-    def _set_group_name(self, name: str) -> None:
+        self._rank = rank
+        self._size = size
+        self._ranks = tuple(ranks)
         self._name = name
+        self._numbers = itertools.count()
+        self._member = _threads.member()
+        self._partition: Optional[List[List[int]]] = None
+
+    # ---- what torch.distributed asks ----
+
+    def size(self) -> int:
+        return self._size
+
+    def rank(self) -> int:
+        return self._rank
+
+    def getGroupName(self) -> str:
+        return self._name
+
+    @property
+    def pg_name(self) -> str:
+        return self._name
 
     @property
     def group_name(self) -> str:
         return self._name
 
-    def _reduction(self, op: Any) -> Any:
-        name = str(op).rpartition(".")[2]
-        if name not in _REDUCTIONS:
-            raise NotImplementedError(f"the backend xla has no reduction {name}")
-        return _REDUCTIONS[name], 1.0 / self._devices if name == "AVG" else 1.0
+    def getBackendName(self) -> str:
+        return _worlds.BACKEND
 
-    def allreduce(self, tensors: Any, options: Any = None) -> Any:
-        kind, scale = self._reduction(options.reduceOp if hasattr(options, "reduceOp") else options or "SUM")
-        with torch.no_grad():
-            xla_model.all_reduce(kind, list(tensors), scale)
-        return _work(tensors)
+    def name(self) -> str:
+        return _worlds.BACKEND
 
-    def allreduce_coalesced(self, tensors: Any, options: Any = None) -> Any:
-        return self.allreduce(tensors, options)
+    def shutdown(self) -> None:
+        pass
 
-    def _allgather_base(self, output: torch.Tensor, input: torch.Tensor, options: Any = None) -> Any:
-        with torch.no_grad():
-            output.copy_(xla_model.all_gather(input.reshape(-1)).reshape(output.shape))
-        return _work(output)
+    def abort(self) -> None:
+        pass
 
-    def allgather(self, outputs: Any, inputs: Any, options: Any = None) -> Any:
-        with torch.no_grad():
-            for into, value in zip(outputs, inputs):
-                gathered = xla_model.all_gather(value.unsqueeze(0))
-                for place, tensor in enumerate(into):
-                    tensor.copy_(gathered[place])
-        return _work([t for into in outputs for t in into])
+    def __repr__(self) -> str:
+        return f"<group {self._name} of ranks {list(self._ranks)}, rank {self._rank}>"
 
-    def allgather_coalesced(self, outputs: Any, inputs: Any, options: Any = None) -> Any:
-        return self.allgather(outputs, inputs, options)
+    # ---- recording ----
 
-    def broadcast(self, tensors: Any, options: Any) -> Any:
-        xla_model.collective_broadcast(list(tensors), int(options.rootRank))
-        return _work(tensors)
+    def _session(self) -> Any:
+        return _session.current()
 
-    def _reduce_scatter_base(self, output: torch.Tensor, input: torch.Tensor, options: Any) -> Any:
-        kind, scale = self._reduction(options.reduceOp)
-        with torch.no_grad():
-            part = xla_model.reduce_scatter(kind, input.reshape(-1), scale, 0, self._devices)
-            output.copy_(part.reshape(output.shape))
-        return _work(output)
+    def _groups(self) -> List[List[int]]:
+        if self._partition is None:
+            world = self._session().world_size()
+            found = _worlds.partition_of(self._ranks, world)
+            if found is None:
+                raise NotImplementedError(
+                    f"a collective of ranks {list(self._ranks)} among {world}: all devices record it, so there must be groups of "
+                    "as many ranks for the others, made by new_group() one after the other"
+                )
+            self._partition = found
+        return self._partition
 
-    def reduce_scatter(self, outputs: Any, inputs: Any, options: Any) -> Any:
-        for output, parts in zip(outputs, inputs):
-            self._reduce_scatter_base(output, torch.cat([p.reshape(-1) for p in parts]), options)
-        return _work(outputs)
+    def _exchange(self, payload: Any) -> List[Any]:
+        """The payloads of the ranks, on the host."""
+        if self._member is None or self._size == 1:
+            return [payload]
+        key = (self._name, next(self._numbers))
+        return self._member.run.exchange(self._member, key, self._ranks, payload)
 
-    def reduce(self, tensors: Any, options: Any) -> Any:
-        kind, scale = self._reduction(options.reduceOp)
-        with torch.no_grad():
-            for tensor in tensors:
-                result = xla_model.all_reduce(kind, tensor, scale)
-                if self.rank() == int(options.rootRank):
-                    tensor.copy_(result)
-        return _work(tensors)
+    def _before_recording(self) -> List[List[int]]:
+        """The groups of a collective, which all threads are about to record."""
+        groups = self._groups()
+        if self._member is not None:
+            self._member.before_collective()
+        return groups
 
-    def alltoall_base(self, output: torch.Tensor, input: torch.Tensor, output_splits: Any, input_splits: Any, options: Any = None) -> Any:
-        if output_splits or input_splits:
-            raise NotImplementedError("all_to_all_single with sizes of parts: equal ones only")
-        with torch.no_grad():
-            output.copy_(xla_model.all_to_all(input, 0, 0, self._devices))
-        return _work(output)
+    def _is_recorded(self, tensor: torch.Tensor) -> bool:
+        return lazy_of(tensor) is not None
 
-    def barrier(self, options: Any = None) -> Any:
-        if self._devices > 1:
-            xla_model.rendezvous("torch.distributed.barrier")
-        return _work([])
+    def _all_reduce(self, tensors: List[torch.Tensor], name: str, factor: float) -> List[torch.Tensor]:
+        if self._size == 1:
+            return [t if factor == 1 else t * factor for t in tensors]
+        if self._is_recorded(tensors[0]):
+            groups = self._before_recording()
+            lazies = self._session().all_reduce(name, [lazy_of(t) for t in tensors], factor, groups)
+            return [wrap(lazy, t) for lazy, t in zip(lazies, tensors)]
+        results = []
+        for values in zip(*self._exchange([t.detach().clone() for t in tensors])):
+            total = values[0]
+            for value in values[1:]:
+                total = _ON_HOST[name](total, value)
+            results.append(total if factor == 1 else (total * factor).to(total.dtype))
+        return results
 
-    def send(self, tensors: Any, rank: int, tag: int = 0) -> Any:
-        raise NotImplementedError("the backend xla has no point-to-point communication")
+    def _all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The tensors of the ranks, stacked."""
+        if self._size == 1:
+            return tensor.unsqueeze(0)
+        if self._is_recorded(tensor):
+            groups, row = self._before_recording(), tensor.unsqueeze(0)
+            return wrap(self._session().all_gather(lazy_of(row), 0, groups), tensor)
+        return torch.stack(self._exchange(tensor.detach().clone()))
 
-    recv = send
+    def _reduce_scatter(self, parts: torch.Tensor, name: str, factor: float) -> torch.Tensor:
+        """The combined part of this rank of a tensor with a row for each."""
+        if self._size == 1:
+            return parts[0] if factor == 1 else parts[0] * factor
+        if self._is_recorded(parts):
+            groups = self._before_recording()
+            lazy = self._session().reduce_scatter(name, lazy_of(parts), factor, 0, groups)
+            return wrap(lazy, parts)[0]
+        return self._all_reduce([parts], name, factor)[0][self._rank]
+
+    def _all_to_all(self, parts: torch.Tensor) -> torch.Tensor:
+        """Of a tensor with a row for each rank, the rows that the ranks have for this one."""
+        if self._size == 1:
+            return parts
+        if self._is_recorded(parts):
+            groups = self._before_recording()
+            return wrap(self._session().all_to_all(lazy_of(parts), 0, 0, self._size, groups), parts)
+        return torch.stack([rows[self._rank] for rows in self._exchange(parts.detach().clone())])
+
+    def _from_root(self, tensors: List[torch.Tensor], root: int) -> List[torch.Tensor]:
+        """The tensors of one rank. All ranks record the same graph."""
+        if self._size == 1:
+            return tensors
+        if not self._is_recorded(tensors[0]):
+            return list(self._exchange([t.detach().clone() for t in tensors])[root])
+        session, ordinal = self._session(), _session.ordinal_of(None)
+        contributions = []
+        for tensor in tensors:
+            own = wrap(lazy_of(upload(torch.tensor(self._rank == root), session, ordinal)), tensor)
+            value = tensor.to(torch.uint8) if tensor.dtype == torch.bool else tensor
+            contributions.append(torch.where(own, value, torch.zeros_like(value)))
+        return [r.to(t.dtype) for r, t in zip(self._all_reduce(contributions, "sum", 1.0), tensors)]
+
+    # ---- collectives, with the arguments of torch.distributed ----
+
+    @torch.no_grad()
+    def allreduce(self, tensors: Any, opts: Any = _c10d.AllreduceOptions()) -> Any:
+        tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+        for target, value in zip(tensors, self._all_reduce(tensors, *_reduction(opts, self._size))):
+            _put(target, value)
+        return _done(tensors)
+
+    allreduce_coalesced = allreduce
+
+    @torch.no_grad()
+    def reduce(self, tensors: Any, opts: Any = _c10d.ReduceOptions()) -> Any:
+        tensors = list(tensors)
+        results = self._all_reduce(tensors, *_reduction(opts, self._size))
+        if self._rank == opts.rootRank:
+            for target, value in zip(tensors, results):
+                _put(target, value)
+        return _done(tensors)
+
+    @torch.no_grad()
+    def broadcast(self, tensors: Any, opts: Any = _c10d.BroadcastOptions()) -> Any:
+        tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+        for target, value in zip(tensors, self._from_root(tensors, opts.rootRank)):
+            _put(target, value)
+        return _done(tensors)
+
+    @torch.no_grad()
+    def allgather(self, output_tensors: Any, input_tensors: Any, opts: Any = _c10d.AllgatherOptions()) -> Any:
+        for outputs, tensor in zip(output_tensors, input_tensors):
+            same = all(output.shape == tensor.shape for output in outputs)
+            gathered = self._all_gather(tensor) if same else self._all_gather_of_sizes(tensor, outputs)
+            for output, value in zip(outputs, gathered):
+                _put(output, value)
+        return _done(output_tensors)
+
+    def _all_gather_of_sizes(self, tensor: torch.Tensor, outputs: Sequence[torch.Tensor]) -> List[torch.Tensor]:
+        """The tensors of the ranks, which have the sizes of the outputs."""
+        longest = max(output.numel() for output in outputs)
+        rows = self._all_gather(_padded(tensor, longest))
+        return [row[: output.numel()] for row, output in zip(rows, outputs)]
+
+    def allgather_coalesced(self, output_lists: Any, inputs: Any, opts: Any = _c10d.AllgatherOptions()) -> Any:
+        return self.allgather(output_lists, inputs, opts)
+
+    @torch.no_grad()
+    def all_gather_single(self, output: Any, tensor: Any, opts: Any = _c10d.AllgatherOptions()) -> Any:
+        _put(output, self._all_gather(tensor))
+        return _done(output)
+
+    def all_gather_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = _c10d.AllgatherOptions()) -> Any:
+        for output, tensor in zip(outputs, inputs):
+            self.all_gather_single(output, tensor, opts)
+        return _done(outputs)
+
+    @torch.no_grad()
+    def reduce_scatter(self, outputs: Any, input_lists: Any, opts: Any = _c10d.ReduceScatterOptions()) -> Any:
+        for output, inputs in zip(outputs, input_lists):
+            longest = max(t.numel() for t in inputs)
+            rows = torch.stack([_padded(t, longest) for t in inputs])
+            part = self._reduce_scatter(rows, *_reduction(opts, self._size))
+            _put(output, part.reshape(-1)[: output.numel()])
+        return _done(outputs)
+
+    @torch.no_grad()
+    def reduce_scatter_single(self, output: Any, tensor: Any, opts: Any = _c10d.ReduceScatterOptions()) -> Any:
+        rows = tensor.reshape(self._size, -1)
+        _put(output, self._reduce_scatter(rows, *_reduction(opts, self._size)))
+        return _done(output)
+
+    def reduce_scatter_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = _c10d.ReduceScatterOptions()) -> Any:
+        for output, tensor in zip(outputs, inputs):
+            self.reduce_scatter_single(output, tensor, opts)
+        return _done(outputs)
+
+    @torch.no_grad()
+    def alltoall(self, outputs: Any, inputs: Any, opts: Any = _c10d.AllToAllOptions()) -> Any:
+        longest = max(max(t.numel() for t in inputs), max(t.numel() for t in outputs))
+        longest = max(self._exchange(longest))
+        rows = self._all_to_all(torch.stack([_padded(t, longest) for t in inputs]))
+        for output, row in zip(outputs, rows):
+            _put(output, row[: output.numel()])
+        return _done(outputs)
+
+    @torch.no_grad()
+    def all_to_all_single(
+        self, output: Any, tensor: Any, output_split_sizes: Any = None, input_split_sizes: Any = None,
+        opts: Any = _c10d.AllToAllOptions(),
+    ) -> Any:
+        if not output_split_sizes and not input_split_sizes:
+            _put(output, self._all_to_all(tensor.reshape(self._size, -1)))
+            return _done(output)
+        into = list(output_split_sizes or [output.shape[0] // self._size] * self._size)
+        of = list(input_split_sizes or [tensor.shape[0] // self._size] * self._size)
+        return self.alltoall(list(output.split(into)), list(tensor.split(of)), opts)
+
+    @torch.no_grad()
+    def scatter(self, outputs: Any, input_lists: Any, opts: Any = _c10d.ScatterOptions()) -> Any:
+        for number, output in enumerate(outputs):
+            given = self._rank == opts.rootRank
+            inputs = input_lists[number] if given else [torch.zeros_like(output) for _ in range(self._size)]
+            rows = torch.stack([t.reshape(-1) for t in inputs])
+            _put(output, self._from_root([rows], opts.rootRank)[0][self._rank])
+        return _done(outputs)
+
+    @torch.no_grad()
+    def gather(self, output_lists: Any, inputs: Any, opts: Any = _c10d.GatherOptions()) -> Any:
+        for number, tensor in enumerate(inputs):
+            gathered = self._all_gather(tensor)
+            if self._rank == opts.rootRank:
+                for output, value in zip(output_lists[number], gathered):
+                    _put(output, value)
+        return _done(output_lists)
+
+    @torch.no_grad()
+    def gather_single(self, output: Any, tensor: Any, opts: Any = _c10d.GatherOptions()) -> Any:
+        gathered = self._all_gather(tensor)
+        if self._rank == opts.rootRank:
+            _put(output, gathered)
+        return _done(output)
+
+    # Between two ranks: the others record nothing, so the value passes on the host.
+
+    @torch.no_grad()
+    def send(self, tensors: Any, dst: int, tag: int = 0) -> Any:
+        if self._member is None:
+            raise ValueError("there is no other rank")
+        for tensor in tensors:
+            self._member.run.send((self._name, self._rank, dst, tag), tensor.detach().cpu().clone())
+        return _done(tensors)
+
+    @torch.no_grad()
+    def _receive(self, tensors: Any, sources: Sequence[int], tag: int) -> Any:
+        if self._member is None:
+            raise ValueError("there is no other rank")
+        for tensor in tensors:
+            keys = [((self._name, src, self._rank, tag), self._ranks[src]) for src in sources]
+            value = self._member.run.receive(self._member, keys)
+            _put(tensor, value.to(tensor.device))
+        return _done(tensors)
+
+    def recv(self, tensors: Any, src: int, tag: int = 0) -> Any:
+        return self._receive(tensors, [src], tag)
+
+    def recv_anysource(self, tensors: Any, tag: int = 0) -> Any:
+        return self._receive(tensors, [r for r in range(self._size) if r != self._rank], tag)
+
+    def barrier(self, opts: Any = None) -> Any:
+        self._exchange(None)
+        return _done([])
+
+    # Names of PyTorch before 2.12.
+    _allgather_base = all_gather_single
+    _reduce_scatter_base = reduce_scatter_single
+    alltoall_base = all_to_all_single
+    allgather_into_tensor_coalesced = all_gather_single_coalesced
+    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
+    gather_into_tensor = gather_single
 
 
-def _create(store: Any, rank: int, size: int, timeout: Any) -> Any:
-    return ProcessGroupXla(store, rank, size, timeout)
+def _padded(tensor: torch.Tensor, length: int) -> torch.Tensor:
+    flat = tensor.reshape(-1)
+    missing = length - flat.numel()
+    return torch.cat([flat, flat.new_zeros(missing)]) if missing else flat
 
 
-def _rendezvous(url: str, timeout: Any = None, **kwargs: Any) -> Iterator[Any]:
-    global _store
-    with _store_lock:
-        if _store is None:
-            _store = dist.HashStore()
-    rank = xla_model.get_ordinal() if _session.in_spawn() else 0
-    yield _store, rank, xla_model.xrt_world_size()
-
-
-def register() -> None:
-    """Makes the backend known, once."""
-    global _registered
-    if _registered or not dist.is_available():
-        return
-    _registered = True
-    c10d = dist.distributed_c10d
-    c10d._world = _ThreadWorlds(c10d._world)  # type: ignore[attr-defined]
-    dist.Backend.register_backend("xla", _create, devices="xla")
-    dist.register_rendezvous_handler("xla", _rendezvous)
-
-
-__all__: List[str] = ["ProcessGroupXla", "register"]
+def create(options: Any, backend_options: Any = None) -> LazyProcessGroup:
+    """Makes a group, for torch.distributed."""
+    member = _threads.member()
+    world = 1 if member is None else member.run.count
+    ranks = list(options.global_ranks_in_group) or list(range(options.group_size))
+    if options.group_size > world:
+        raise ValueError("ranks of the backend hlokit are threads of one process: hlokit.torch.spawn(fn, nprocs=N)")
+    if member is not None:
+        member.join()
+    return LazyProcessGroup(options.group_rank, options.group_size, ranks, options.group_id)

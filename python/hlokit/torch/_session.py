@@ -22,6 +22,7 @@ _options: Dict[str, Any] = {
     "replicas": 1,
     "engine": "exact",
     "num_threads": 0,
+    "spmd": False,
 }
 _sessions: List[TracerSession] = []  # the last one is current
 _thread = threading.local()  # .only: the device of a thread of spawn(), which uses no other
@@ -40,13 +41,15 @@ def configure(
     replicas: Optional[int] = None,
     engine: Optional[str] = None,
     num_threads: Optional[int] = None,
+    spmd: Optional[bool] = None,
 ) -> None:
     """Starts a new session with these options; those not given keep their values.
 
     devices: the number of devices in this process, xla:0 and on; 1 to 1024. pipeline: passes of compilation. debug: scopes of
     modules and lines of the program in graphs and HLO; always with PT_XLA_DEBUG and XLA_SAVE_TENSORS_FILE. fake:
     tensors have no values and take no memory. replicas: of the whole program, of which this process is one. engine:
-    "exact", "fast" (docs/engine.md) or "reference". num_threads: of the engine; 0 is one for each processor.
+    "exact", "fast" (docs/engine.md) or "reference". num_threads: of the engine; 0 is one for each processor. spmd: one
+    virtual device, xla:0, in place of them all, whose programs are divided among them (hlokit.torch.spmd).
     Environment variables of PyTorch/XLA are read too. Tensors of earlier sessions stay valid, and cannot be mixed with
     those of this one.
     """
@@ -58,6 +61,7 @@ def configure(
         "replicas": replicas,
         "engine": engine,
         "num_threads": num_threads,
+        "spmd": spmd,
     }
     options = {**_options, **{name: value for name, value in given.items() if value is not None}}
     with _lock:
@@ -106,6 +110,18 @@ def current() -> TracerSession:
     if not _sessions:
         configure()
     return _sessions[-1]
+
+
+def is_spmd() -> bool:
+    """Whether the session has one virtual device in place of all."""
+    current()
+    return bool(_options["spmd"])
+
+
+def virtual_devices() -> int:
+    """The number of devices, be they one virtual device."""
+    count = current().device_count
+    return int(_options["devices"] or 1) if _options["spmd"] else int(count)
 
 
 def started() -> Optional[TracerSession]:

@@ -10,6 +10,7 @@ import torch
 import hlokit
 from hlokit import _hlokit
 
+from . import _threads
 from ._device import NATIVE
 
 _DTYPES = {
@@ -88,6 +89,7 @@ def fetch(tensor: torch.Tensor, keep: bool = False) -> torch.Tensor:
         raise RuntimeError("tensors of a fake session have no values")
     if tensor.numel() == 0:
         return torch.empty(tuple(tensor.shape), dtype=tensor.dtype)
+    _threads.before_read()
     array = _hlokit._lazy_fetch(lazy, keep)
     return torch.frombuffer(array, dtype=tensor.dtype).reshape(tuple(tensor.shape))
 

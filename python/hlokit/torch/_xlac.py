@@ -98,11 +98,11 @@ def _xla_set_rng_seed(seed: int, device: Any = None) -> None:
 
 
 def _get_xla_sharding_spec(tensor: torch.Tensor) -> str:
-    return spmd.get_sharding(tensor)
+    return spmd.get_sharding_spec(tensor)
 
 
 def _get_xla_sharding_specs(tensors: Sequence[torch.Tensor]) -> List[str]:
-    return [spmd.get_sharding(t) for t in tensors]
+    return [spmd.get_sharding_spec(t) for t in tensors]
 
 
 def _set_xla_enable_device_data_cache(enable: bool) -> None:

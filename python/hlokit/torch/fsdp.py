@@ -6,8 +6,9 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import torch
 from torch import nn
 
-from . import _lines, _session, checkpoint, spmd, xla_model
+from . import _lines, _session, checkpoint, xla_model
 from ._wrap_policies import recursive_wrap
+from .spmd_fsdp import SpmdFullyShardedDataParallel  # noqa: F401
 
 
 class _Gather(torch.autograd.Function):
@@ -135,57 +136,3 @@ def checkpoint_module(module: nn.Module) -> nn.Module:
 
     module.forward = forward  # type: ignore[method-assign]
     return module
-
-
-class SpmdFullyShardedDataParallel(nn.Module):
-    """A module whose parameters are marked as divided along the axis "fsdp" of the mesh (spmd.mark_sharding)."""
-
-    def __init__(
-        self,
-        module: nn.Module,
-        *,
-        mesh: Optional[spmd.Mesh] = None,
-        shard_output: Optional[Callable[..., Any]] = None,
-        auto_wrap_policy: Optional[Callable[..., bool]] = None,
-        auto_wrapper_callable: Optional[Callable[..., nn.Module]] = None,
-        extra_data_axis: Optional[str] = None,
-    ):
-        super().__init__()
-        mesh = mesh or spmd.get_global_mesh()
-        if mesh is None:
-            raise ValueError("No mesh is provided and no global mesh is set. Please provide a mesh.")
-        if "fsdp" not in (mesh.axis_names or ()):
-            raise ValueError("The mesh must have an axis named 'fsdp'.")
-        if auto_wrap_policy is not None:
-            wrapper = auto_wrapper_callable or type(self)
-            recursive_wrap(module, auto_wrap_policy, wrapper, only_wrap_children=True, mesh=mesh, shard_output=shard_output)
-        self._orig_module = module.to(_session.device())
-        self._mesh, self._shard_output, self._axis = mesh, shard_output, (extra_data_axis, "fsdp") if extra_data_axis else "fsdp"
-        for parameter in module.parameters():
-            if not spmd.get_sharding(parameter) and parameter.dim() > 0:
-                spec: List[Any] = [None] * parameter.dim()
-                spec[list(parameter.shape).index(max(parameter.shape))] = "fsdp"
-                spmd.mark_sharding(parameter, mesh, tuple(spec))
-
-    @property
-    def module(self) -> nn.Module:
-        return self._orig_module
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        output = self.module(*args, **kwargs)
-        if self._shard_output is not None:
-            self._shard_output(output, self._mesh)
-            return output
-        first = output[0] if isinstance(output, tuple) else output
-        if not isinstance(first, torch.Tensor):
-            raise RuntimeError(f"The output type is not supported: {type(output)}. Please provide your own shard_output callable.")
-        if isinstance(output, tuple):
-            _lines.warn_once("the output is a tuple, of which the first element is sharded: give shard_output for others")
-        spmd.mark_sharding(first, self._mesh, (self._axis, *([None] * (first.dim() - 1))))
-        return output
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return super().__getattr__(name)
-        except AttributeError:
-            return getattr(super().__getattr__("_orig_module"), name)

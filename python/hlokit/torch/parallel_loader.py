@@ -16,8 +16,8 @@ _MADE, _SENT, _TAKEN = range(3)
 class MpDeviceLoader:
     """Batches of `loader` on `device`, uploaded ahead by a thread; a step is marked before each further batch.
 
-    batches_per_execution: batches between two steps. device_prefetch_size: batches uploaded ahead. input_sharding: shardings of
-    the tensors (spmd.ShardingSpec).
+    batches_per_execution: batches between two steps. device_prefetch_size: batches uploaded ahead. input_sharding: a
+    ShardingSpec of hlokit.torch.spmd for the tensors that have as many dimensions, or a dict of them by the batch's keys.
     """
 
     def __init__(
@@ -31,10 +31,10 @@ class MpDeviceLoader:
         **kwargs: Any,
     ):
         self._loader = loader
+        self._input_sharding = input_sharding
         self._device = device
         self._batches_per_execution = max(1, batches_per_execution)
         self._ahead = max(1, device_prefetch_size)
-        self._sharding = input_sharding
 
     def __len__(self) -> int:
         return len(self._loader)  # type: ignore[arg-type]
@@ -85,7 +85,7 @@ class MpDeviceLoader:
                         return
                     sent = flow(number, _SENT)
                     with _hlokit._LoaderSpan(session, "cpu_data_to_xla_device", "", made, sent):
-                        batch = xla_model.send_cpu_data_to_device(batch, self._device, self._sharding)
+                        batch = xla_model.send_cpu_data_to_device(batch, self._device, self._input_sharding)
                     if not put((batch, None)):
                         return
             except BaseException as error:  # noqa: BLE001: raised where the program takes the batch

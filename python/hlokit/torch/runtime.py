@@ -7,9 +7,8 @@ from typing import Any, Dict, List, Optional
 
 import torch
 
-from . import _session, xla_model
+from . import _session, spmd, xla_model
 
-_SPMD = "XLA_USE_SPMD"
 
 
 def set_device_type(pjrt_device: str) -> None:
@@ -88,7 +87,7 @@ def global_runtime_device_attributes() -> List[Dict[str, object]]:
 
 def global_runtime_device_count() -> int:
     """The devices behind the virtual one of SPMD: those of the session (configure(devices=N))."""
-    return _count()
+    return spmd.global_runtime_device_count()
 
 
 def addressable_runtime_device_count() -> int:
@@ -97,15 +96,14 @@ def addressable_runtime_device_count() -> int:
 
 def use_spmd(auto: bool = False) -> None:
     """Programs are of one virtual device, and tensors have shardings (distributed.spmd)."""
-    if auto:
-        raise NotImplementedError("use_spmd(auto=True): there is no automatic sharding here; mark shardings")
     if _session.in_spawn():
         raise RuntimeError("use_spmd() in a thread of spawn(): SPMD programs run once, not on each device")
-    os.environ[_SPMD] = "1"
+    spmd.use_spmd(auto)
 
 
 def is_spmd() -> bool:
-    return os.environ.get(_SPMD, "0").upper() in ("1", "Y", "TRUE", "YES", "ON")
+    return spmd.is_spmd()
+
 
 
 def get_master_ip() -> str:

@@ -12,7 +12,7 @@ import torch
 
 from hlokit import _hlokit
 
-from . import _random, _session
+from . import _random, _session, _threads
 from ._device import NATIVE
 from ._tensor import lazy_of
 
@@ -95,7 +95,7 @@ def get_device_properties(device: Any = None) -> Any:
 def synchronize(device: Any = None) -> None:
     """Runs what is recorded on a device, and waits for it."""
     session, ordinal = _session.current(), _session.ordinal_of(device)
-    session.mark_step(ordinal, True, "")
+    _threads.run_step(lambda: session.mark_step(ordinal, True, ""))
     session.wait(ordinal)
 
 

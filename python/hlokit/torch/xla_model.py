@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 from hlokit import _hlokit
 
-from . import _modules, _session
+from . import _modules, _session, _threads
 from ._tensor import fetch, is_lazy, lazy_of, upload, wrap
 
 REDUCE_SUM = "sum"
@@ -95,7 +95,8 @@ def run_closures() -> None:
 def step(reason: str, wait: bool = False) -> None:
     """Marks a step, for the program (""), a loader ("loader") or a profiled step ("trace")."""
     _hlokit._clear_scopes()
-    _session.current().mark_step(_session.ordinal_of(None), wait, reason)
+    session, ordinal = _session.current(), _session.ordinal_of(None)
+    _threads.run_step(lambda: session.mark_step(ordinal, wait, reason))
 
 
 def add_step_closure(closure: Callable[..., Any], args: Tuple[Any, ...] = (), run_async: bool = False) -> None:
@@ -120,6 +121,7 @@ def wait_device_ops(devices: Sequence[Any] = ()) -> None:
 
 def unlazy(tensors: Sequence[torch.Tensor]) -> None:
     """Computes the tensors, those of one device by one program, and waits for them."""
+    _threads.before_read()
     lazies = [lazy for lazy in map(lazy_of, tensors) if lazy is not None]
     _hlokit._lazy_compute([lazy for lazy in lazies if not _hlokit._lazy_session(lazy).fake])
 
@@ -287,21 +289,22 @@ def optimizer_step(
 
 
 def send_cpu_data_to_device(datas: Any, device: Any, input_sharding: Any = None) -> Any:
-    """Copies of the tensors in nested lists and dicts on the device, with shardings if they are given."""
+    """Copies of the tensors in nested lists and dicts on the device. input_sharding: a spmd.ShardingSpec for those that have
+    as many dimensions, or a dict of them by the keys of the data."""
+    if isinstance(input_sharding, dict):
+        return {key: send_cpu_data_to_device(value, device, input_sharding.get(key)) for key, value in datas.items()}
     ordinal = _session.target_of(device)
     session = _session.current()
 
     def send(value: Any) -> Any:
         if isinstance(value, torch.Tensor) and not is_lazy(value):
-            return upload(value, session, ordinal)
+            sent = upload(value, session, ordinal)
+            if input_sharding is not None and input_sharding.can_apply(sent):
+                input_sharding.apply(sent)
+            return sent
         return value
 
-    sent = tree_map(send, datas)
-    if input_sharding is not None:
-        from . import spmd
-
-        spmd.apply_shardings(sent, input_sharding)
-    return sent
+    return tree_map(send, datas)
 
 
 def _to_cpu(data: Any) -> Any:

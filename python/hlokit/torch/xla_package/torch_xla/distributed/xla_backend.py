@@ -1,5 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-from hlokit.torch import _process_group
-from hlokit.torch._process_group import ProcessGroupXla  # noqa: F401
-
-_process_group.register()
+from hlokit.torch._process_group import LazyProcessGroup as ProcessGroupXla  # noqa: F401
