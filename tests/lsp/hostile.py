@@ -10,7 +10,7 @@ import sys
 
 from client import Client, Ended, Failed
 
-SECONDS = 8
+SECONDS = 4
 STACK = 256 << 10
 WHOLE = ("documentSymbol", "foldingRange", "semanticTokens/full", "inlayHint", "codeLens", "diagnostic", "codeAction",
          "formatting")
@@ -20,22 +20,22 @@ POSITIONAL = ("hover", "completion", "definition", "references", "prepareCallHie
 def texts():
     """Name and text of each."""
     head = "HloModule m\nENTRY e { "
-    many = [f"x{k} = f32[] add(a, a)" for k in range(50_000)]
+    many = [f"x{k} = f32[] add(a, a)" for k in range(20_000)]
     yield "one line", head + "a = f32[] parameter(0) " + " ".join(many) + " ROOT r = f32[] add(a, a) }"
     yield "one line of other characters", head + "a = f32[] parameter(0) " + "/*𝔸*/ ".join(many) + " ROOT r = f32[] add(a, a) }"
-    yield "open parentheses", head + "x = f32[] add(" + "(" * 1_000_000
-    yield "open braces", head + "x = f32[] fusion(), calls={" + "{" * 1_000_000
-    yield "bodies in bodies", head + "x = f32[] call(), to_apply={ " * 50_000
-    yield "bodies in lists", head + "x = f32[] conditional(), branch_computations={{ " * 50_000
-    yield "names", "a = " * 500_000
-    yield "open strings", head + 'x = f32[] add(a), metadata={op_name="\n' * 50_000
-    yield "a nested tuple", head + "x = " + "(" * 500_000 + ")" * 500_000
-    yield "open comments", "/*" * 1_000_000
-    yield "operations of MLIR", "module {\n" + "%0 = stablehlo.add %1, %2 : tensor<f32>\n" * 50_000
-    yield "braces of MLIR", "module {\n" + "{" * 500_000
-    yield "results of MLIR", "module {\n" + "%a, " * 250_000
-    yield "one operand", head + "a = f32[] parameter(0)\n ROOT r = tuple(" + ", ".join(["a"] * 250_000) + ")\n}\n"
-    count = range(50_000)
+    yield "open parentheses", head + "x = f32[] add(" + "(" * 400_000
+    yield "open braces", head + "x = f32[] fusion(), calls={" + "{" * 400_000
+    yield "bodies in bodies", head + "x = f32[] call(), to_apply={ " * 20_000
+    yield "bodies in lists", head + "x = f32[] conditional(), branch_computations={{ " * 20_000
+    yield "names", "a = " * 200_000
+    yield "open strings", head + 'x = f32[] add(a), metadata={op_name="\n' * 20_000
+    yield "a nested tuple", head + "x = " + "(" * 200_000 + ")" * 200_000
+    yield "open comments", "/*" * 400_000
+    yield "operations of MLIR", "module {\n" + "%0 = stablehlo.add %1, %2 : tensor<f32>\n" * 20_000
+    yield "braces of MLIR", "module {\n" + "{" * 200_000
+    yield "results of MLIR", "module {\n" + "%a, " * 100_000
+    yield "one operand", head + "a = f32[] parameter(0)\n ROOT r = tuple(" + ", ".join(["a"] * 100_000) + ")\n}\n"
+    count = range(20_000)
     yield "computations", ("HloModule m\n" + "".join(f"c{k} {{ ROOT x = f32[] parameter(0) }}\n" for k in count) +
                            "ENTRY e {\n a = f32[] parameter(0)\n" +
                            "".join(f"d{k} = f32[] call(a), to_apply=c{k}\n" for k in count) + "}\n")

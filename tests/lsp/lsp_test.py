@@ -385,6 +385,15 @@ class Diagnostics(ServerTest):
         report = self.client.about("textDocument/diagnostic", URI)
         self.assertEqual((report["kind"], len(report["items"])), ("full", 1))
 
+    def test_nothing_is_published_to_a_client_that_pulls(self):
+        client = Client(BIN / "hlo-lsp-server", "--delay=0", capabilities={"textDocument": {"diagnostic": {}}})
+        client.open(URI, PROGRAM.replace("tanh(%h)", "tanh(%nothing)"))
+        self.assertEqual(len(client.about("textDocument/diagnostic", URI)["items"]), 1)
+        client.close(URI)
+        client.stop()
+        client.process.stdout.close()
+        self.assertEqual(client.notifications, [])
+
 
 class SemanticTokens(ServerTest):
     def tokens(self, text, range=None):

@@ -24,7 +24,7 @@ void Server::DidOpen(const Json& params) {
   OpenDocument& open = documents_[uri];
   open.document =
       std::make_unique<Document>(uri, language, IntAt(params, {"textDocument", "version"}), std::move(text), encoding_);
-  open.to_publish = true;
+  open.to_publish = !client_pulls_diagnostics_;
   open.publish_at = Clock::now();
 }
 
@@ -48,13 +48,13 @@ void Server::DidChange(const Json& params) {
     }
   }
   document.set_version(IntAt(params, {"textDocument", "version"}, document.version()));
-  open.to_publish = true;
+  open.to_publish = !client_pulls_diagnostics_;
   open.publish_at = Clock::now() + std::chrono::milliseconds(options_.delay_milliseconds);
 }
 
 void Server::DidClose(const Json& params) {
   const std::string uri = StringAt(params, {"textDocument", "uri"});
-  if (documents_.erase(uri) == 0) return;
+  if (documents_.erase(uri) == 0 || client_pulls_diagnostics_) return;
   std::string text;
   {
     TextWriter out(&text);

@@ -70,6 +70,7 @@ void Server::Initialize(const Json& id, const Json& params) {
   initialized_ = true;
   encoding_ = ChooseEncoding(params);
   client_shows_documents_ = BoolAt(params, {"capabilities", "window", "showDocument", "support"});
+  client_pulls_diagnostics_ = Find(params, {"capabilities", "textDocument", "diagnostic"}) != nullptr;
   settings_.snippets =
       BoolAt(params, {"capabilities", "textDocument", "completion", "completionItem", "snippetSupport"});
   if (const Json* const options = Find(params, {"initializationOptions"})) ReadSettings(*options, &settings_);

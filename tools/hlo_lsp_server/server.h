@@ -95,6 +95,7 @@ class Server {
 
   PositionEncoding encoding_ = PositionEncoding::kUtf16;
   bool client_shows_documents_ = false;
+  bool client_pulls_diagnostics_ = false;  // then none are published, which it would show twice
   Settings settings_;
   int64_t next_id_ = 0;
   std::map<std::string, OpenDocument> documents_;  // by URI
