@@ -11,8 +11,12 @@ import hlokit.torch as ht
 aten = torch.ops.aten
 
 
+# PyTorch computes a linear layer of three dimensions by other ops on `xla`, where reshapes may cost.
+DEVICE = "tpu"
+
+
 def values(*sizes):
-    return (2 * torch.rand(sizes) - 1).to(ht.device())
+    return (2 * torch.rand(sizes) - 1).to(DEVICE)
 
 
 def parameters(*shapes):
@@ -20,7 +24,7 @@ def parameters(*shapes):
 
 
 def constant(value, dtype=None):
-    return torch.tensor(value, dtype=dtype).to(ht.device())
+    return torch.tensor(value, dtype=dtype).to(DEVICE)
 
 
 def gradients(leaves):
