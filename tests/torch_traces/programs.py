@@ -11,12 +11,8 @@ import hlokit.torch as ht
 aten = torch.ops.aten
 
 
-# PyTorch computes a linear layer of three dimensions by other ops on `xla`, where reshapes may cost.
-DEVICE = "tpu"
-
-
 def values(*sizes):
-    return (2 * torch.rand(sizes) - 1).to(DEVICE)
+    return (2 * torch.rand(sizes) - 1).to(ht.device())
 
 
 def parameters(*shapes):
@@ -24,7 +20,7 @@ def parameters(*shapes):
 
 
 def constant(value, dtype=None):
-    return torch.tensor(value, dtype=dtype).to(DEVICE)
+    return torch.tensor(value, dtype=dtype).to(ht.device())
 
 
 def gradients(leaves):
