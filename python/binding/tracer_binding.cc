@@ -188,6 +188,24 @@ void MarkStep(const TracerPtr& session, int ordinal, bool wait, const std::strin
   Check(status);
 }
 
+// Runs all that is recorded, as a step does, also within modules, whose scopes go on.
+void RunRecorded(const TracerPtr& session, int ordinal, bool wait) {
+  lazy::DeviceState& device = DeviceOf(session, ordinal);
+  std::optional<ScopedUserFrame> frame;
+  if (RecordsLines(session->options())) frame.emplace();
+  absl::Status status;
+  {
+    const InterruptibleSection section;
+    const lazy::DeviceGuard guard(&device);
+    status = lazy::SyncLiveTensors(device, lazy::SyncReason::kItem, wait);
+    lazy::DeviceLock lock(device.mutex());
+    device.NextStepSeed();
+  }
+  CheckInterrupt(*session);
+  if (!status.ok()) session->ClearStatus();
+  Check(status);
+}
+
 lazy::Tensors TensorsOf(const py::list& tensors) {
   lazy::Tensors result;
   for (const py::handle tensor : tensors) result.push_back(LazyOf(tensor).tensor);
@@ -447,6 +465,7 @@ void BindSteps(Session& session) {
       .def_property_readonly("fake", [](const TracerPtr& s) { return s->options().client.defer_executions; })
       .def("world_size", [](const TracerPtr& s) { return lazy::WorldSize(s->device(0)); })
       .def("mark_step", &MarkStep, py::arg("ordinal"), py::arg("wait"), py::arg("reason"))
+      .def("run_recorded", &RunRecorded, py::arg("ordinal"), py::arg("wait"))
       .def(
           "wait",
           [](const TracerPtr& s, int ordinal) {

@@ -319,3 +319,36 @@ def test_calls_may_name_another_device():
         assert [str(t.device) for t in places] == ["xla:1", "xla:1", "xla:1", "tpu:1"]
         assert str(torch.zeros_like(x, device="cpu").device) == "cpu" and str(torch.zeros_like(x, device="xla").device) == "xla:0"
         assert [t.tolist() for t in places] == [[0, 0], [1, 1], [1, 1], [1, 1]]
+
+
+def step_with(device):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)).to(device)
+    optimizer = torch.optim.Adam(model.parameters())
+    x = torch.arange(8.0).reshape(2, 4).to(device)
+    losses = []
+    for _ in range(5):
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+@pytest.mark.parametrize("mode", ["fused", "strict", "debug", "lazy"])
+def test_modes_of_execution_have_the_same_values(mode):
+    theirs = step_with("cpu")
+    before = ht.eager_mode(mode)
+    try:
+        with ht.trace() as trace:
+            ours = step_with("tpu")
+    finally:
+        assert ht.eager_mode(before) == mode
+    assert ours == pytest.approx(theirs, rel=1e-5)
+    if mode == "fused":  # without a mark_step in the program
+        assert not any(graph.compiled for graph in trace.graphs[-4:]) and 8 <= len(trace.graphs) <= 12
+    if mode in ("strict", "debug"):
+        assert max(graph.nodes for graph in trace.graphs) < 25 and len(trace.graphs) > 50
+    with pytest.raises(ValueError, match="there is no mode 'eager': fused, strict"):
+        ht.eager_mode("eager")

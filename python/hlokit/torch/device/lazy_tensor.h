@@ -87,6 +87,7 @@ at::Generator HostGenerator(const at::Generator& generator);
 PyObject* HandOver(at::Tensor tensor);
 // Registers kernels of all ops for which PyTorch has no composite one; `handler`(op, types, args, kwargs) runs them.
 void RegisterKernels(bool xla, pybind11::object handler);
+void SetHandler(pybind11::object handler);
 
 // ---- autocast.cc ----
 void RegisterAutocast(bool xla);

@@ -76,6 +76,8 @@ PYBIND11_MODULE(_hlokit_torch_device, m) {
     device::RegisterAutocast(xla);
   });
   m.def("api", [] { return pybind11::capsule(&device::kApi, hlokit::python::TorchDeviceApi::kCapsule); });
+  m.def("set_handler", &device::SetHandler);
+  m.def("current_type", [] { return c10::DeviceTypeName(device::CurrentType(), /*lower_case=*/true); });
   m.def("adopt", &device::Adopt);
   m.def("is_lazy", [](const at::Tensor& tensor) { return device::ImplOf(tensor) != nullptr; });
   // The type of the devices of tensors that this thread makes outside of ops; returns the one before.

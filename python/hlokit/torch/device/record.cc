@@ -284,8 +284,10 @@ PyObject* HandOver(at::Tensor tensor) {
   return PyLong_FromSize_t(handed_over.size() - 1);
 }
 
+void SetHandler(py::object function) { handler = function.release().ptr(); }
+
 void RegisterKernels(bool xla, py::object function) {
-  handler = function.release().ptr();
+  SetHandler(std::move(function));
   RegisterFor(c10::DispatchKey::PrivateUse1);
   if (xla) RegisterFor(c10::DispatchKey::XLA);
 }
