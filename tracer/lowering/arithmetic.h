@@ -50,6 +50,12 @@ DimVector ReducedDims(LoweringContext& n, size_t arg, XlaOp x);
 inline XlaOp Logistic(XlaOp x) { return Unary(Opcode::kLogistic, x); }
 // Returns log(1+exp(x)) without overflow.
 inline XlaOp SoftplusOf(XlaOp x) { return Max(x, Number(x, 0)) + Unary(Opcode::kLog1p, Exp(-Abs(x))); }
+// Of real numbers these return the argument.
+inline XlaOp RealPart(XlaOp x) { return IsComplex(x.type()) ? Unary(Opcode::kReal, x) : x; }
+inline XlaOp Conjugate(XlaOp x) {
+  if (!IsComplex(x.type())) return x;
+  return Binary(Opcode::kComplex, Unary(Opcode::kReal, x), -Unary(Opcode::kImag, x));
+}
 inline XlaOp IsNan(XlaOp x) { return Ne(x, x); }
 
 }  // namespace hlokit::lazy

@@ -12,6 +12,7 @@ from hlokit import _hlokit
 
 from . import _plans, _session
 from ._decompositions import DECOMPOSITIONS, NotRecorded
+from ._dispatch_state import views_resolved
 from ._tensor import INNER, XlaTensor, adopt, fetch, session_of, upload
 
 try:
@@ -219,7 +220,9 @@ def on_cpu(func: Any, args: Any, kwargs: Any, reason: str) -> Any:
     device = kwargs.get("device")
     stays = device is not None and torch.device(device).type not in ("xla", "lazy")
     local_args, local_kwargs = tree_map(down, (tuple(args), dict(kwargs)))
-    result = func(*local_args, **local_kwargs)  # raises torch's own error
+    with views_resolved():
+        result = func(*local_args, **local_kwargs)  # raises torch's own error
+        result = tree_map(lambda t: t.resolve_conj().resolve_neg() if isinstance(t, torch.Tensor) and t.is_complex() else t, result)
     if stays:
         return result
     session.count(f"aten::{func._schema.name.split('::')[-1]}")
