@@ -51,6 +51,14 @@ ONLY_SHAPES = {
         "empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "resize_", "resize_as_",
     ),
 }
+# Ops that return statistics for their derivatives beside their result: of 16-bit floats these are in f32, as torch has them on
+# GPUs.
+STATISTICS = ("native_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update", "native_group_norm", "native_layer_norm")
+# Ops whose second result says where the first was found: which of equal elements is not specified.
+PLACES = ("kthvalue",)
+# Ops whose results share the memory of the argument on the CPU, although torch does not declare them views.
+NOT_VIEWS = ("unsafe_chunk", "unsafe_split")
+
 _SHAPES_OF = {name: reason for reason, names in ONLY_SHAPES.items() for name in names}
 
 
@@ -143,6 +151,10 @@ class Runner:
             grads = list(torch.autograd.grad(roots, inputs, [weights(t).to(t.device) for t in roots], allow_unused=True))
         finish()
         kept = [home(t) for t in results]
+        if self.op.name in STATISTICS:
+            kept[1:] = [t.to(kept[0].dtype) if t.dtype == torch.float32 else t for t in kept[1:]]
+        if self.op.name in PLACES:
+            del kept[1:]
         gradients = [None if g is None else home(g) for g in grads]
         return Call(kept, gradients, self.write(leaves(result), everything, device.type == "cpu"))
 
@@ -150,7 +162,7 @@ class Runner:
         """Writes to the first result that is a view; returns the arguments."""
         if on_cpu:
             self.views = [shares(t, everything) for t in results]
-        if True not in self.views or len(results) != len(self.views):
+        if True not in self.views or len(results) != len(self.views) or self.op.name in NOT_VIEWS:
             return []
         with torch.no_grad():
             target = results[self.views.index(True)].detach()

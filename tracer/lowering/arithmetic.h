@@ -56,6 +56,15 @@ inline XlaOp Conjugate(XlaOp x) {
   if (!IsComplex(x.type())) return x;
   return Binary(Opcode::kComplex, Unary(Opcode::kReal, x), -Unary(Opcode::kImag, x));
 }
+// Returns x / |x|, 1 for 0, given the absolute values. By parts: a complex quotient squares its divisor, which may
+// vanish.
+inline XlaOp PhaseOf(XlaOp x, XlaOp size) {
+  const XlaOp none = Eq(size, Number(size, 0));
+  const XlaOp divisor = Select(none, Number(size, 1), size);
+  const XlaOp real = Select(none, Number(size, 1), RealPart(x) / divisor);
+  if (!IsComplex(x.type())) return real;
+  return Binary(Opcode::kComplex, real, Unary(Opcode::kImag, x) / divisor);
+}
 inline XlaOp IsNan(XlaOp x) { return Ne(x, x); }
 
 }  // namespace hlokit::lazy

@@ -117,9 +117,7 @@ Jacobi Orthogonalize(XlaEmitter& e, XlaOp x) {
         };
         const XlaOp a = RealPart(inner(p, p)), b = RealPart(inner(q, q)), product = inner(p, q);
         const XlaOp c = IsComplex(type) ? Abs(product) : product;
-        const XlaOp none = Eq(c, Number(c, 0));
-        const XlaOp divisor = Select(none, Number(product, 1), lazy::Cast(c, type));
-        const XlaOp phase = Select(none, Number(product, 1), Conjugate(product) / divisor);
+        const XlaOp phase = Conjugate(PhaseOf(product, c));
         const XlaOp zero = Number(c, 0), one = Number(c, 1);
         const XlaOp lengths = Sqrt(a) * Sqrt(b);
         const XlaOp cosine = Select(Eq(c, zero), zero, Abs(c) / lengths);

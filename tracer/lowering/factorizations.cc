@@ -264,9 +264,7 @@ std::vector<XlaOp> RotatePair(absl::Span<const XlaOp> state) {
   // Of a Hermitian matrix the element is made real by a phase of q.
   const XlaOp between = element(row_p, q);
   const XlaOp size = IsComplex(a.type()) ? Abs(between) : between;
-  const XlaOp none = Eq(size, Number(size, 0));
-  const XlaOp phase =
-      Select(none, Number(between, 1), between / Select(none, Number(between, 1), lazy::Cast(size, a.type())));
+  const XlaOp phase = PhaseOf(between, size);
   const PlaneRotation by = RotationFor(RealPart(element(row_p, p)), RealPart(element(row_q, q)), size);
   // The rotated element is exactly 0.
   const XlaOp rotated =

@@ -115,8 +115,9 @@ void Evaluate(LoweringContext& c, Family family, bool shifted = false) {
   x = BroadcastTo(x, *dims);
   degree = BroadcastTo(degree, *dims);
   if (shifted) x = x + x - 1.0;
-  const XlaOp positive = Ge(degree, Number(degree, 0)) & Unary(Opcode::kIsFinite, degree);
-  XlaOp n = Select(positive, Unary(Opcode::kFloor, degree), Number(degree, -1));
+  // Truncated to an integer: those between -1 and 0 are 0.
+  const XlaOp counts = Gt(degree, Number(degree, -1)) & Unary(Opcode::kIsFinite, degree);
+  const XlaOp n = Select(counts, Unary(Opcode::kFloor, Max(degree, Number(degree, 0))), Number(degree, -1));
   XlaOp closed;
   if (IsChebyshev(family) || family == Family::kLegendre) {
     closed = HasClosedForm(family, x, n, shifted || family == Family::kChebyshevT ? 6 : 8);

@@ -193,10 +193,11 @@ void VectorNorm(LoweringContext& n) {
 void LogSumExp(LoweringContext& n) {
   const XlaOp x = Wide(n.in(0));
   const DimVector dims = ReducedDims(n, 1, x);
-  const XlaOp largest = Reduce(Opcode::kMaximum, x, dims, true);
+  const XlaOp largest = Reduce(Opcode::kMaximum, RealPart(x), dims, true);
   // An infinite maximum would give inf - inf.
   const XlaOp shift = Select(Unary(Opcode::kIsFinite, largest), largest, Number(largest, 0));
-  XlaOp result = Log(Reduce(Opcode::kAdd, Exp(x - shift), dims, true)) + shift;
+  const XlaOp subtracted = lazy::Cast(shift, x.type());
+  XlaOp result = Log(Reduce(Opcode::kAdd, Exp(x - subtracted), dims, true)) + subtracted;
   if (!n.bool_arg(2)) {
     DimVector kept;
     for (int64_t i = 0; i < x.rank(); ++i) {

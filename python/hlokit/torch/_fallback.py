@@ -10,7 +10,7 @@ from torch.utils._pytree import tree_map
 
 from hlokit import _hlokit
 
-from . import _plans, _session
+from . import _complex_numbers, _layer_ops, _linear_algebra, _plans, _session, _tensor_ops  # noqa: F401
 from ._decompositions import DECOMPOSITIONS, NotRecorded
 from ._dispatch_state import views_resolved
 from ._tensor import INNER, XlaTensor, adopt, fetch, session_of, upload
@@ -77,6 +77,9 @@ def untranslated(func: Any, types: Any, args: Any, kwargs: Any, reason: str) -> 
             if why is None:
                 return result
             reason = why
+        result = _complex_numbers.retried(func, args, kwargs)
+        if result is not NotImplemented:
+            return result
     else:
         reason = "the tracer has no such op"
         if any(argument.is_out for argument in func._schema.arguments):
@@ -389,6 +392,9 @@ def _creator(func: Any) -> Callable[..., Any]:
             value, why = _hlokit._torch_try(func, tuple(args), kwargs, session, ordinal)
             if why is None:
                 return value
+            parts = _complex_numbers.created(func, args, kwargs)
+            if parts is not NotImplemented:
+                return parts
         else:
             why = _GENERATORS
         local = {**kwargs, "device": torch.device("cpu")}
