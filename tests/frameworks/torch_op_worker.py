@@ -37,6 +37,12 @@ _WIDER = {
     torch.complex64: torch.complex128,
 }
 
+# Ops whose results torch itself has with larger errors than their types': relative and absolute tolerances for all types.
+INACCURATE = {
+    **dict.fromkeys(("special.bessel_j0", "special.bessel_j1", "special.bessel_y0", "special.bessel_y1", "special.airy_ai"), (1e-4, 1e-6)),
+    **dict.fromkeys(("igamma", "igammac"), (1e-6, 1e-7)),
+}
+
 # Ops of which only sizes and types are compared: pattern of names, reason.
 ONLY_SHAPES = {
     "the numbers of generators are not torch's": (
@@ -354,6 +360,11 @@ def judge(runner: Runner, found: Call, expected: Call, values: bool, differentia
     problem = compare(None)
     if not problem:
         return ""
+    if name_of(runner.op) in INACCURATE:
+        rtol, atol = INACCURATE[name_of(runner.op)]
+        if all(a.dtype == b.dtype and torch.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True)
+               for a, b in zip(found.results, expected.results)):
+            return ""
     try:
         views = runner.views
         truth = runner.run(wider, torch.device("cpu"), differentiate, lambda: None)

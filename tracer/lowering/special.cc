@@ -245,7 +245,8 @@ XlaOp ZetaOf(XlaOp s, XlaOp q) {
                                    1.0 / 30240,       -1.0 / 1209600,
                                    1.0 / 47900160,    -691.0 / 1307674368000,
                                    1.0 / 74724249600, -3617.0 / 10670622842880000};
-  const auto active = [](absl::Span<const XlaOp> v) { return Lt(v[1], Number(v[1], 12)); };
+  // The formula needs q + i that is large beside s.
+  const auto active = [](absl::Span<const XlaOp> v) { return Lt(v[1], 12.0 + Min(v[2], Number(v[2], 1000))); };
   // number of terms, q + i, s, sum
   const std::vector<XlaOp> end = Loop(
       q.emitter(), {Constant(q.emitter(), ElementType::kS32, 0), q, s, FullLike(q, 0)},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dispatch keys of PyTorch while __torch_dispatch__ runs an op of the CPU."""
+"""PyTorch's kernels of an op that are not those of a kind of device, and its dispatch keys while an op of the CPU runs."""
 
 import contextlib
 from typing import Any, Iterator, List
@@ -32,3 +32,19 @@ def views_resolved() -> Iterator[None]:
     finally:
         for key in excluded:
             state._dispatch_tls_set_dispatch_key_excluded(key, True)
+
+
+_COMPOSED = "CompositeExplicitAutograd"
+
+
+def composed(func: Any, args: Any, kwargs: Any) -> Any:
+    """The result of PyTorch's own kernel for any device, which calls other ops, or NotImplemented."""
+    key = getattr(getattr(torch._C, "DispatchKey", None), _COMPOSED, None)
+    if key is None or not hasattr(func, "_op_dk") or any(a.alias_info is not None for a in func._schema.arguments):
+        return NotImplemented
+    try:
+        if not torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), _COMPOSED):
+            return NotImplemented
+        return func._op_dk(key, *args, **kwargs)
+    except (AttributeError, NotImplementedError, RuntimeError):
+        return NotImplemented  # the CPU has torch's own error

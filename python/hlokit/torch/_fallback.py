@@ -12,7 +12,7 @@ from hlokit import _hlokit
 
 from . import _complex_numbers, _layer_ops, _linear_algebra, _plans, _session, _tensor_ops  # noqa: F401
 from ._decompositions import DECOMPOSITIONS, NotRecorded
-from ._dispatch_state import views_resolved
+from ._dispatch_state import composed, views_resolved
 from ._tensor import INNER, XlaTensor, adopt, fetch, session_of, upload
 
 try:
@@ -95,6 +95,9 @@ def untranslated(func: Any, types: Any, args: Any, kwargs: Any, reason: str) -> 
             except (NotImplementedError, TypeError, AttributeError, RuntimeError):
                 pass  # the CPU has torch's own error
         result = _in_place(func, args, kwargs)
+        if result is not NotImplemented:
+            return result
+        result = composed(func, args, kwargs)
         if result is not NotImplemented:
             return result
     return on_cpu(func, args, kwargs, reason)

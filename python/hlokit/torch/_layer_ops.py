@@ -28,20 +28,23 @@ def _bags(indices: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
     return aten.searchsorted.Tensor(offsets.to(torch.int64), places, right=True) - 1  # type: ignore[no-any-return]
 
 
-@decomposes("_embedding_bag_backward", "_embedding_bag_dense_backward")
+@decomposes("_embedding_bag_backward")
 def _embedding_bag_backward(
     grad: torch.Tensor,
     indices: torch.Tensor,
     offsets: torch.Tensor,
     offset2bag: torch.Tensor,
-    *rest: Any,
+    bag_size: torch.Tensor,
+    maximum: torch.Tensor,
+    count: int,
+    by_frequency: bool,
+    mode: int,
+    sparse: bool,
+    weights: Optional[torch.Tensor],
+    padding: int = -1,
 ) -> torch.Tensor:
-    if len(rest) == 8:  # with bag_size, maximum_indices, and whether it is sparse
-        bag_size, maximum, count, by_frequency, mode, sparse, weights, padding = rest
-        if sparse:
-            raise NotRecorded("sparse gradients")
-    else:
-        raise NotRecorded("arguments of another version")
+    if sparse:
+        raise NotRecorded("sparse gradients")
     result = aten.new_zeros.default(grad, [count, grad.shape[1]])
     if grad.numel() == 0 or indices.numel() == 0:
         return result  # type: ignore[no-any-return]
@@ -49,10 +52,8 @@ def _embedding_bag_backward(
         used = aten.ge.Scalar(maximum, 0)
         places = aten.where.ScalarOther(used, maximum, 0).to(torch.int64)
         added = aten.where.ScalarOther(used, grad, 0.0)
-        if offsets.shape[0] != grad.shape[0]:
-            raise NotRecorded("the end of the last bag")
         # An empty bag has no largest element.
-        sizes = aten.gt.Scalar(_counts(_bags(indices, offsets), grad.shape[0]), 0).unsqueeze(1)
+        sizes = aten.gt.Scalar(_counts(_bags(indices, offsets[: grad.shape[0]]), grad.shape[0]), 0).unsqueeze(1)
         return aten.scatter_add.default(result, 0, places, aten.where.ScalarOther(sizes, added, 0.0))  # type: ignore[no-any-return]
     bags = _bags(indices, offsets[: grad.shape[0]])
     added = aten.index_select.default(grad, 0, bags)
@@ -227,3 +228,28 @@ def _pool_gradient(spatial: int) -> Callable[..., torch.Tensor]:
 
 decomposes("fractional_max_pool2d_backward")(_pool_gradient(2))
 decomposes("fractional_max_pool3d_backward")(_pool_gradient(3))
+
+
+# ---- lengths of sequences in tensors determine sizes: the program waits for them ----
+
+
+def _numbers(lengths: torch.Tensor) -> List[int]:
+    return [int(n) for n in lengths.cpu().tolist()]
+
+
+@decomposes("_ctc_loss.Tensor")
+def _ctc_loss(
+    log_probs: torch.Tensor, targets: torch.Tensor, input_lengths: torch.Tensor, target_lengths: torch.Tensor, blank: int = 0,
+    zero_infinity: bool = False
+) -> Any:
+    return aten._ctc_loss.default(log_probs, targets, _numbers(input_lengths), _numbers(target_lengths), blank, zero_infinity)
+
+
+@decomposes("_ctc_loss_backward.Tensor")
+def _ctc_loss_backward(
+    grad: torch.Tensor, log_probs: torch.Tensor, targets: torch.Tensor, input_lengths: torch.Tensor, target_lengths: torch.Tensor,
+    neg_log_likelihood: torch.Tensor, log_alpha: torch.Tensor, blank: int, zero_infinity: bool = False
+) -> Any:
+    lengths = _numbers(input_lengths), _numbers(target_lengths)
+    return aten._ctc_loss_backward.default(
+        grad, log_probs, targets, *lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)

@@ -121,7 +121,7 @@ def _linalg_matrix_exp(self: torch.Tensor) -> torch.Tensor:
 
 @decomposes("linalg_lstsq")
 def _linalg_lstsq(self: torch.Tensor, b: torch.Tensor, rcond: Optional[float] = None, *, driver: Optional[str] = None) -> Any:
-    if driver not in (None, "gelsy") or self.numel() == 0 or b.numel() == 0:
+    if driver not in (None, "gelsy", "gels", "gelss", "gelsd") or self.numel() == 0 or b.numel() == 0:
         raise NotRecorded(f"the driver {driver}")
     m, n = self.shape[-2:]
     vector = b.dim() == 1 or (self.dim() - 1 == b.dim() and tuple(b.shape) == tuple(self.shape[:-1]))
@@ -135,10 +135,12 @@ def _linalg_lstsq(self: torch.Tensor, b: torch.Tensor, rcond: Optional[float] = 
     real = s.dtype
     residuals = aten.zeros.default([0], dtype=real, device=self.device)
     # Whether there are residuals is a value: the program waits for it.
-    if m > n and bool(aten.all.default(aten.eq.Scalar(rank, n)).item()):
+    if m > n and (driver == "gels" or bool(aten.all.default(aten.eq.Scalar(rank, n)).item())):
         error = aten.abs.default(aten.matmul.default(self, solution) - right)
         residuals = aten.sum.dim_IntList(error * error, [-2])
-    values = aten.zeros.default([0], dtype=real, device=self.device)
+    values = s if driver in ("gelss", "gelsd") else aten.zeros.default([0], dtype=real, device=self.device)
+    if driver == "gels":  # which takes the matrix to have the full rank
+        rank = aten.zeros.default([0], dtype=torch.int64, device=self.device)
     return solution.squeeze(-1) if vector else solution, residuals, rank, values
 
 
