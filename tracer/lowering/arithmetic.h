@@ -3,6 +3,7 @@
 #ifndef HLOKIT_TRACER_LOWERING_ARITHMETIC_H_
 #define HLOKIT_TRACER_LOWERING_ARITHMETIC_H_
 
+#include <limits>
 #include <utility>
 
 #include "tracer/graph/type_promotion.h"
@@ -56,14 +57,18 @@ inline XlaOp Conjugate(XlaOp x) {
   if (!IsComplex(x.type())) return x;
   return Binary(Opcode::kComplex, Unary(Opcode::kReal, x), -Unary(Opcode::kImag, x));
 }
-// Returns x / |x|, 1 for 0, given the absolute values. By parts: a complex quotient squares its divisor, which may
-// vanish.
+// Returns x / |x|, given the absolute values; 1 for those that are 0 or so small that their parts have few digits. By
+// parts: a complex quotient squares its divisor, which may vanish.
 inline XlaOp PhaseOf(XlaOp x, XlaOp size) {
-  const XlaOp none = Eq(size, Number(size, 0));
+  const bool wide = size.type() == ElementType::kF64;
+  const double least = wide ? std::numeric_limits<double>::min() / std::numeric_limits<double>::epsilon()
+                            : std::numeric_limits<float>::min() / std::numeric_limits<float>::epsilon();
+  const XlaOp none = Lt(size, Number(size, least));
   const XlaOp divisor = Select(none, Number(size, 1), size);
   const XlaOp real = Select(none, Number(size, 1), RealPart(x) / divisor);
   if (!IsComplex(x.type())) return real;
-  return Binary(Opcode::kComplex, real, Unary(Opcode::kImag, x) / divisor);
+  const XlaOp imaginary = Unary(Opcode::kImag, x) / divisor;
+  return Binary(Opcode::kComplex, real, Select(none, Number(size, 0), imaginary));
 }
 inline XlaOp IsNan(XlaOp x) { return Ne(x, x); }
 

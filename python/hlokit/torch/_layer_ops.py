@@ -253,3 +253,33 @@ def _ctc_loss_backward(
     lengths = _numbers(input_lengths), _numbers(target_lengths)
     return aten._ctc_loss_backward.default(
         grad, log_probs, targets, *lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)
+
+
+# ---- attention ----
+
+
+@decomposes("_scaled_dot_product_flash_attention_for_cpu_backward")
+def _attention_backward(
+    grad_out: torch.Tensor, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, out: torch.Tensor, logsumexp: torch.Tensor,
+    dropout_p: float, is_causal: bool, *, attn_mask: Optional[torch.Tensor] = None, scale: Optional[float] = None
+) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    if dropout_p > 0:
+        raise NotRecorded("dropout")
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    wide = torch.float64 if query.dtype == torch.float64 else torch.float32
+    g, q, k, v, o = (t.to(wide) for t in (grad_out, query, key, value, out))
+    scores = aten.matmul.default(q, k.transpose(-1, -2)) * scale
+    if attn_mask is not None:
+        mask = attn_mask.to(wide) if attn_mask.dtype != torch.bool else aten.where.ScalarOther(
+            attn_mask, aten.zeros_like.default(attn_mask, dtype=wide), -math.inf)
+        scores = scores + mask
+    probability = aten.exp.default(scores - logsumexp.to(wide).unsqueeze(-1))
+    if is_causal:
+        probability = aten.tril.default(probability)
+    # A query whose keys are all masked attends to nothing.
+    probability = aten.where.ScalarOther(aten.isfinite.default(probability), probability, 0.0)
+    slopes = aten.matmul.default(g, v.transpose(-1, -2)) - aten.sum.dim_IntList(g * o, [-1], True)
+    slopes = probability * slopes * scale
+    grads = (aten.matmul.default(slopes, k), aten.matmul.default(slopes.transpose(-1, -2), q),
+             aten.matmul.default(probability.transpose(-1, -2), g))
+    return tuple(t.to(query.dtype) for t in grads)  # type: ignore[return-value]

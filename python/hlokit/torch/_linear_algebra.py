@@ -104,6 +104,8 @@ def _linalg_matrix_exp(self: torch.Tensor) -> torch.Tensor:
     # A polynomial of the matrix divided by a power of two, as many squarings, of at most 2^24.
     if self.numel() == 0:
         return aten.clone.default(self)  # type: ignore[no-any-return]
+    if self.dtype in (torch.float16, torch.bfloat16):
+        return _linalg_matrix_exp(self.to(torch.float32)).to(self.dtype)
     squarings, terms = 24, 18
     n = self.shape[-1]
     norm = aten.amax.default(aten.sum.dim_IntList(aten.abs.default(self), [-2]), [-1])
@@ -159,3 +161,17 @@ def _linalg_matrix_sqrth(self: torch.Tensor) -> torch.Tensor:
         return aten.clone.default(self)  # type: ignore[no-any-return]
     values, Q = aten._linalg_eigh.default(self)
     return aten.matmul.default(Q * aten.sqrt.default(values).to(self.dtype).unsqueeze(-2), _adjoint(Q))  # type: ignore[no-any-return]
+
+
+@decomposes("ormqr")
+def _ormqr(
+    self: torch.Tensor, input2: torch.Tensor, input3: torch.Tensor, left: bool = True, transpose: bool = False
+) -> torch.Tensor:
+    # All columns of Q, by reflectors that do nothing.
+    rows, columns = self.shape[-2:]
+    if self.numel() == 0 or input3.numel() == 0 or rows < columns:
+        raise NotRecorded("no elements")
+    reflectors = aten.constant_pad_nd.default(self, [0, rows - columns])
+    Q = aten.linalg_householder_product.default(reflectors, input2)
+    Q = _adjoint(Q) if transpose else Q
+    return aten.matmul.default(Q, input3) if left else aten.matmul.default(input3, Q)  # type: ignore[no-any-return]

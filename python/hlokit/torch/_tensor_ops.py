@@ -6,7 +6,7 @@ from typing import Any, List, Optional, Sequence
 
 import torch
 
-from ._decompositions import NotRecorded, decomposes
+from ._decompositions import DECOMPOSITIONS, NotRecorded, decomposes
 
 aten = torch.ops.aten
 
@@ -191,3 +191,18 @@ def _with_numbers() -> None:
 
 
 _with_numbers()
+
+
+@decomposes("squeeze.dims")
+def _squeeze(self: torch.Tensor, dim: Sequence[int]) -> torch.Tensor:
+    rank = max(self.dim(), 1)
+    if not dim:
+        return aten.alias.default(self)  # type: ignore[no-any-return]
+    for d in sorted((d % rank for d in dim), reverse=True):
+        self = aten.squeeze.dim(self, d)
+    return self
+
+
+# Ops of PyTorch's own decompositions.
+if hasattr(torch.ops.prims, "squeeze"):
+    DECOMPOSITIONS[torch.ops.prims.squeeze.default] = lambda a, dimensions: aten.squeeze.dims(a, list(dimensions))
