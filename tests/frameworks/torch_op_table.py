@@ -45,8 +45,20 @@ def all_jobs() -> List[Job]:
     return jobs
 
 
+def processor_seconds(pid: int) -> float:
+    """The time that the processor spent on a process."""
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class Worker:
-    """A process that runs jobs one after the other, and is started anew if it dies."""
+    """A process that runs jobs one after the other, and is started anew if it dies, or hangs: by the processor's time, so that
+    a busy machine makes no difference."""
+
+    WAITING = 20  # times as much without the processor's time: it waits for something
 
     def __init__(self, samples: int, seconds: float):
         self.samples, self.seconds = samples, seconds
@@ -54,7 +66,7 @@ class Worker:
         self.errors: IO[bytes] = tempfile.TemporaryFile()
         self.unread = b""
         self.job: Optional[Job] = None
-        self.started = 0.0
+        self.started = self.spent = 0.0
 
     def start(self, job: Job) -> None:
         if self.process is None:
@@ -63,7 +75,7 @@ class Worker:
                                             stdout=subprocess.PIPE, stderr=self.errors)
             self.unread = b""
         assert self.process.stdin is not None
-        self.job, self.started = job, time.time()
+        self.job, self.started, self.spent = job, time.time(), processor_seconds(self.process.pid)
         try:
             self.process.stdin.write(f"{job.index} {job.dtype} {self.samples}\n".encode())
             self.process.stdin.flush()
@@ -82,7 +94,8 @@ class Worker:
                     return dict(json.loads(line[1:]))
                 continue
             if not select.select([self.process.stdout], [], [], 0)[0]:
-                late = time.time() - self.started > self.seconds
+                used = processor_seconds(self.process.pid) - self.spent
+                late = used > self.seconds or time.time() - self.started > self.WAITING * self.seconds
                 return self._lost(f"takes more than {self.seconds:.0f} s") if late else None
             data = os.read(self.process.stdout.fileno(), 1 << 16)
             if not data:

@@ -65,12 +65,17 @@ def has_complex(args: Any) -> bool:
 
 def retried(func: Any, args: Any, kwargs: Any) -> Any:
     """The result of a call that the recorder did not take, by others that it may take, or NotImplemented."""
+    like = _device_of(args)
+    if like is not None and not kwargs:  # tensors of PyTorch that stand for numbers are numbers here
+        placed = [number(v, like) if isinstance(v, complex) and str(a.type) == "Tensor" else v
+                  for v, a in zip(args, func._schema.arguments)]
+        if any(v is not w for v, w in zip(placed, args)):
+            return func(*placed)
     retry = RETRIES.get(func)
     if retry is not None:
         return retry(*args, **kwargs)
     if not has_complex((*args, *kwargs.values())):
         return NotImplemented
-    like = _device_of(args)
     other = _sibling(func)
     if like is None or other is None:
         return NotImplemented
