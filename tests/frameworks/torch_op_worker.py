@@ -61,7 +61,7 @@ ONLY_SHAPES = {
 # GPUs.
 STATISTICS = ("native_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update", "native_group_norm", "native_layer_norm")
 # Ops whose second result says where the first was found: which of equal elements is not specified.
-PLACES = ("kthvalue", "topk")
+PLACES = ("kthvalue", "topk", "sort")
 # Ops whose results share the memory of the argument on the CPU, although torch does not declare them views.
 NOT_VIEWS = ("unsafe_chunk", "unsafe_split")
 # Ops whose arguments other than the first torch wants on the CPU.
@@ -164,10 +164,17 @@ class Runner:
         kept = [home(t) for t in results]
         if self.op.name in STATISTICS:
             kept[1:] = [t.to(kept[0].dtype) if t.dtype == torch.float32 else t for t in kept[1:]]
-        if self.op.name in PLACES:
+        if self.op.name in PLACES and not self.sample.kwargs.get("stable"):
             del kept[1:]
+        if self.op.name == "argsort" and not self.sample.kwargs.get("stable"):
+            kept = [self.chosen(home(everything[0]), kept[0])]
         gradients = [None if g is None else home(g) for g in grads]
         return Call(kept, gradients, self.write(leaves(result), everything, device.type == "cpu"))
+
+    def chosen(self, values: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
+        """The values in the order that argsort gives, which for equal ones is not specified."""
+        dim = self.sample.kwargs.get("dim", next((a for a in self.sample.args if type(a) is int), -1))
+        return torch.take_along_dim(values, order, dim) if values.dim() else values
 
     def write(self, results: List[torch.Tensor], everything: List[torch.Tensor], on_cpu: bool) -> List[torch.Tensor]:
         """Writes to the first result that is a view; returns the arguments."""

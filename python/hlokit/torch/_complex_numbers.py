@@ -210,6 +210,21 @@ def _uniform_(self: torch.Tensor, low: Any = 0, high: Any = 1, *, generator: Any
     return aten.copy_.default(self, aten.complex.default(*drawn))
 
 
+def _random_like(func: Any, factor: float) -> None:
+    def like(self: torch.Tensor, *, dtype: Any = None, generator: Any = None, **_: Any) -> Any:
+        part = {torch.complex64: torch.float32, torch.complex128: torch.float64}.get(dtype or self.dtype)
+        if part is None or generator is not None:
+            return NotImplemented
+        real = aten.zeros.default(list(self.shape), dtype=part, device=self.device)
+        return aten.complex.default(*(aten.mul.Scalar(func(real), factor) for _ in range(2)))
+
+    RETRIES[func] = like
+
+
+_random_like(aten.rand_like.default, 1.0)
+_random_like(aten.randn_like.default, 0.5**0.5)
+
+
 def created(func: Any, args: Any, kwargs: Any) -> Any:
     """A new tensor with complex elements, by its parts, or NotImplemented."""
     dtype = kwargs.get("dtype")

@@ -10,7 +10,7 @@ from torch.utils._pytree import tree_map
 
 from hlokit import _hlokit
 
-from . import _complex_numbers, _layer_ops, _linear_algebra, _plans, _session, _tensor_ops  # noqa: F401
+from . import _complex_numbers, _histograms, _layer_ops, _linear_algebra, _plans, _session, _tensor_ops  # noqa: F401
 from ._decompositions import DECOMPOSITIONS, NotRecorded
 from ._dispatch_state import composed, views_resolved
 from ._tensor import INNER, XlaTensor, adopt, fetch, session_of, upload

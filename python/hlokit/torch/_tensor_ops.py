@@ -206,3 +206,5 @@ def _squeeze(self: torch.Tensor, dim: Sequence[int]) -> torch.Tensor:
 # Ops of PyTorch's own decompositions.
 if hasattr(torch.ops.prims, "squeeze"):
     DECOMPOSITIONS[torch.ops.prims.squeeze.default] = lambda a, dimensions: aten.squeeze.dims(a, list(dimensions))
+if hasattr(torch.ops.prims, "view_of"):
+    DECOMPOSITIONS[torch.ops.prims.view_of.default] = lambda a: aten.alias.default(a)
