@@ -174,7 +174,7 @@ def _with_numbers() -> None:
              "legendre_polynomial_p")
 
     def register(name: str, first: str, second: str) -> None:
-        func = getattr(getattr(aten, name, None), "default", None)
+        func: Any = getattr(getattr(aten, name, None), "default", None)
 
         def tensor_of(value: Any, like: torch.Tensor) -> torch.Tensor:
             dtype = like.dtype if like.is_floating_point() else None
