@@ -175,3 +175,37 @@ def _ormqr(
     Q = aten.linalg_householder_product.default(reflectors, input2)
     Q = _adjoint(Q) if transpose else Q
     return aten.matmul.default(Q, input3) if left else aten.matmul.default(input3, Q)  # type: ignore[no-any-return]
+
+
+# ---- products of floats of 8 bits ----
+
+
+@decomposes("_scaled_mm")
+def _scaled_mm(
+    self: torch.Tensor, mat2: torch.Tensor, scale_a: torch.Tensor, scale_b: torch.Tensor, bias: Optional[torch.Tensor] = None,
+    scale_result: Optional[torch.Tensor] = None, out_dtype: Optional[torch.dtype] = None, use_fast_accum: bool = False
+) -> torch.Tensor:
+    rows, columns = self.shape[0], mat2.shape[1]
+    for scale, whole in ((scale_a, [rows, 1]), (scale_b, [1, columns])):
+        if scale.numel() != 1 and list(scale.shape) != whole:
+            raise NotRecorded("scales of blocks")
+    if scale_result is not None and out_dtype is not None and out_dtype.itemsize == 1:
+        raise NotRecorded("a scaled result of 8 bits")
+    factors = [s.reshape([]) if s.numel() == 1 else s for s in (scale_a, scale_b)]
+    product = aten.mm.default(self.to(torch.float32), mat2.to(torch.float32)) * factors[0] * factors[1]
+    if bias is not None:
+        product = product + bias.to(torch.float32)
+    return product.to(out_dtype or self.dtype)
+
+
+@decomposes("_scaled_mm_v2")
+def _scaled_mm_v2(
+    self: torch.Tensor, mat2: torch.Tensor, scale_a: Any, recipe_a: Any, swizzle_a: Any, scale_b: Any, recipe_b: Any, swizzle_b: Any,
+    bias: Optional[torch.Tensor], out_dtype: Optional[torch.dtype], contraction_dim: Any = (), use_fast_accum: bool = False
+) -> torch.Tensor:
+    # Recipes 0 and 1 are of the whole matrix and of its rows.
+    plain = all(len(s) == 1 and list(map(int, r)) in ([0], [1]) and set(map(int, z)) <= {0}
+                for s, r, z in ((scale_a, recipe_a, swizzle_a), (scale_b, recipe_b, swizzle_b)))
+    if not plain or len(contraction_dim):
+        raise NotRecorded("scales of blocks")
+    return _scaled_mm(self, mat2, scale_a[0], scale_b[0], bias, None, out_dtype, use_fast_accum)
