@@ -195,7 +195,10 @@ def _scaled_mm(
     product = aten.mm.default(self.to(torch.float32), mat2.to(torch.float32)) * factors[0] * factors[1]
     if bias is not None:
         product = product + bias.to(torch.float32)
-    return product.to(out_dtype or self.dtype)
+    dtype = out_dtype or self.dtype
+    if dtype.itemsize == 1 and dtype != torch.float8_e5m2:  # types without infinity
+        product = aten.clamp.default(product, -torch.finfo(dtype).max, torch.finfo(dtype).max)
+    return product.to(dtype)
 
 
 @decomposes("_scaled_mm_v2")
