@@ -153,7 +153,7 @@ def _trilinear(
             factor = factor.unsqueeze(dim)
         factors.append(factor)
     product = factors[0] * factors[1] * factors[2]
-    return aten.sum.dim_IntList(product, list(sumdim)) if sumdim else product
+    return aten.sum.dim_IntList(product, list(sumdim), dtype=product.dtype) if sumdim else product
 
 
 @decomposes("unfold_backward")

@@ -10,9 +10,10 @@ from torch.utils._pytree import tree_map
 
 from hlokit import _hlokit
 
-from . import _eager, _plans, _session
+from . import _complex_numbers, _eager, _histograms, _layer_ops, _linear_algebra, _plans, _session, _tensor_ops  # noqa: F401
 from ._decompositions import DECOMPOSITIONS, NotRecorded
 from ._device import NATIVE, TYPES
+from ._dispatch_state import composed, views_resolved
 from ._tensor import adopt, fetch, home_of, is_lazy, lazy_of, of_type, session_of, upload
 
 try:
@@ -82,6 +83,9 @@ def untranslated(func: Any, types: Any, args: Any, kwargs: Any, reason: str) -> 
             if why is None:
                 return result
             reason = why
+        result = _complex_numbers.retried(func, args, kwargs)
+        if result is not NotImplemented:
+            return result
     else:
         reason = "the tracer has no such op"
         if any(argument.is_out for argument in func._schema.arguments):
@@ -97,6 +101,9 @@ def untranslated(func: Any, types: Any, args: Any, kwargs: Any, reason: str) -> 
             except (NotImplementedError, TypeError, AttributeError, RuntimeError):
                 pass  # the CPU has torch's own error
         result = _in_place(func, args, kwargs)
+        if result is not NotImplemented:
+            return result
+        result = composed(func, args, kwargs)
         if result is not NotImplemented:
             return result
     return on_cpu(func, args, kwargs, reason)
@@ -232,7 +239,9 @@ def on_cpu(func: Any, args: Any, kwargs: Any, reason: str) -> Any:
     device = kwargs.get("device")
     stays = device is not None and torch.device(device).type not in TYPES
     local_args, local_kwargs = tree_map(down, (tuple(args), dict(kwargs)))
-    result = func(*local_args, **local_kwargs)  # raises torch's own error
+    with views_resolved():
+        result = func(*local_args, **local_kwargs)  # raises torch's own error
+        result = tree_map(lambda t: t.resolve_conj().resolve_neg() if isinstance(t, torch.Tensor) and t.is_complex() else t, result)
     if stays:
         return result
     session.count(f"aten::{func._schema.name.split('::')[-1]}")
@@ -436,6 +445,9 @@ def _create(func: Any, args: Any, kwargs: Any) -> Any:
     value, why = _hlokit._torch_try(func, tuple(args), kwargs, session, ordinal)
     if why is None:
         return value
+    parts = _complex_numbers.created(func, args, kwargs)
+    if parts is not NotImplemented:
+        return parts
     return on_cpu(func, args, kwargs, why or "the tracer has no such op")
 
 

@@ -27,6 +27,17 @@ _DTYPES = {
     "c64": torch.complex64,
     "c128": torch.complex128,
 }
+# Types that later versions of PyTorch have.
+_LATER = {
+    "u16": "uint16",
+    "u32": "uint32",
+    "u64": "uint64",
+    "f8e5m2": "float8_e5m2",
+    "f8e4m3fn": "float8_e4m3fn",
+    "f8e5m2fnuz": "float8_e5m2fnuz",
+    "f8e4m3fnuz": "float8_e4m3fnuz",
+}
+_DTYPES.update({name: getattr(torch, later) for name, later in _LATER.items() if hasattr(torch, later)})
 
 def lazy_of(tensor: Any) -> Any:
     """The tracer's value that a tensor of the device holds; None for any other object."""
