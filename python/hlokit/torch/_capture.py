@@ -313,15 +313,15 @@ class Recorder:
         kwargs.pop("pin_memory", None)
         return args, kwargs
 
-    def module(self, results: Sequence[Any], arguments: Sequence[Argument], name: str, aliases: Sequence[Tuple[int, int]] = ()) -> hlokit.Module:
-        """The program that computes the results. aliases: (result, argument) that may share memory."""
+    def module(self, results: Sequence[Any], arguments: Sequence[Argument], name: str) -> hlokit.Module:
+        """The program that computes the results."""
         calls, self.calls = self.calls, []
         roots = [tensor._lazy for tensor in results] + [t._lazy for call in calls for t in call.operands]
         given = [*arguments, *(a for call in calls for a in call.results), *self.constants]
         if not roots:
             raise ValueError("the graph has no results that are tensors")
         rows = [(a.value, a.name, a.label, None if a.data is None else _tensor.bytes_of(a.data)) for a in given]
-        module = _hlokit._captured_module(roots, rows, list(aliases), name)
+        module = _hlokit._captured_module(roots, rows, name)
         return _control_flow.connect(module, calls, len(results)) if calls else module
 
 

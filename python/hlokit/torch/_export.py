@@ -167,9 +167,10 @@ def _record(recorder: _capture.Recorder, program: Any, constants: bool, symbols:
                 aliases.append((place.number, by_name[spec.target]))
         if kind not in _RESULTS:
             returned.append(place)
-    module = recorder.module(results, [*arguments, seed], name, aliases)
+    module = recorder.module(results, [*arguments, seed], name)
     if _capture.drop_unused_seed(module):
         described.append(ProgramArgument("seed", "seed", "seed"))
+    _hlokit._set_aliases(module, sorted(aliases))
     return ExportedModule(program, module, described, kinds, returned)
 
 
