@@ -181,6 +181,17 @@ def test_an_op_without_hlo_is_named_with_its_line():
     assert ht.exported(program, decompositions={op: lambda x: x + 1})(torch.ones(2)).tolist() == [4, 4]
 
 
+@pytest.mark.parametrize("op", [lambda x, mask: x.nonzero().sum(), lambda x, mask: x[mask].sum(), lambda x, mask: x[x > 0].sum()])
+def test_ops_that_read_values_are_refused(op):
+    class Reads(torch.nn.Module):
+        def forward(self, x, mask):
+            return op(x, mask)
+
+    program = export(Reads(), (torch.ones(3), torch.tensor([True, False, True])))
+    with pytest.raises(RuntimeError, match="(index|nonzero).*it reads values"):
+        ht.from_exported(program)
+
+
 def test_programs_are_saved(tmp_path):
     model = captured_models.Mlp()
     program = exported(model, torch.randn(3, 8))

@@ -105,7 +105,7 @@ def _with(values: Sequence[Any], tensors: Sequence[Any]) -> List[Any]:
 
 def _computation(recorder: Any, node: Any, run: Callable[[Any, List[Any]], List[Any]], tensors: Sequence[Any]) -> Tuple[hlokit.Module, List[Any]]:
     """What `run` computes of tensors like these, as a program of them, and its results."""
-    inner = _capture.Recorder(recorder.session, recorder.decompositions)
+    inner = _capture.Recorder(recorder.session, recorder.decompositions, recorder.checks_nodes)
     arguments = [inner.argument(t.shape, t.dtype, f"a{i}") for i, t in enumerate(tensors)]
     with inner.own_seed() as seed:
         results = run(inner, [argument.tensor for argument in arguments])
@@ -192,7 +192,7 @@ def _steps(recorder: Any, node: Any, step: Any, carried: List[Any], xs: List[Any
     carried, and the results by row. Results may be None."""
     count = xs[0].shape[0]
     samples = [recorder.new(x.shape[1:], x.dtype) for x in xs]
-    inner = _capture.Recorder(recorder.session, recorder.decompositions)
+    inner = _capture.Recorder(recorder.session, recorder.decompositions, recorder.checks_nodes)
     with inner.own_seed():
         _, examples = step(inner, [recorder.new(c.shape, c.dtype) for c in carried], samples, constant)
     stacked = [torch.zeros((count, *y.shape), dtype=y.dtype, device=recorder.device) for y in examples if y is not None]
