@@ -389,7 +389,8 @@ def _copy_of_view(function: Any) -> Optional[Callable[..., Any]]:
         return None
     if _plans.plan_for(function) is not None or function in torch._decomp.decomposition_table:
         return None
-    return lambda *args, **kwargs: tree_map(torch.clone, view(*args, **kwargs))
+    make: Any = view
+    return lambda *args, **kwargs: tree_map(torch.clone, make(*args, **kwargs))
 
 
 def _definition(function: Any) -> Optional[Callable[..., Any]]:

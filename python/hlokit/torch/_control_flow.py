@@ -222,7 +222,9 @@ def _scan(recorder: Any, node: Any, graph: Any, init: Any, xs: Any, constant: An
 
 
 def _map(recorder: Any, node: Any, graph: Any, xs: Any, constant: Any = ()) -> Any:
-    step = lambda inner, carried, rows, given: ([], inner.run(graph, [*rows, *_with(constant, given)]))
+    def step(inner: Any, carried: Any, rows: Any, given: Any) -> Any:
+        return [], inner.run(graph, [*rows, *_with(constant, given)])
+
     return tuple(_steps(recorder, node, step, [], list(xs), _tensors(constant))[1])
 
 
@@ -295,7 +297,6 @@ def connect(module: hlokit.Module, calls: Sequence[Call], results: int) -> hloki
     whole = hlokit.parse("\n".join([header, *texts, rest]), module.name)
     root = whole.entry.root
     builder = hlokit.Builder(whole.entry)
-    values = list(root.operands)
     place = results
     first = len(whole.entry.parameters) - sum(len(call.results) for call in calls)
     for call, regions in zip(calls, names):
@@ -314,7 +315,6 @@ def connect(module: hlokit.Module, calls: Sequence[Call], results: int) -> hloki
             _describe(element, call)
             whole.entry.parameters[first + i].replace_all_uses_with(element)
         first += len(call.results)
-    del values
     builder.set_root(builder.tuple(*root.operands[:results]))
     root.erase()
     for parameter in list(whole.entry.parameters)[first - sum(len(call.results) for call in calls) :][::-1]:
