@@ -389,6 +389,8 @@ def _compile_graph(graph: torch.fx.GraphModule, kind: str, context: _Context) ->
     if not any(node.op == "call_function" for node in graph.graph.nodes):
         return _boxed(graph.forward)
     placeholders = [node.meta.get("val") for node in graph.graph.nodes if node.op == "placeholder"]
+    if any(isinstance(value, torch.Tensor) and value.device.type != "cpu" for value in placeholders):
+        return _boxed(graph.forward)  # tensors of other devices: each call runs the ops there
     program = Program(graph, kind, context, _user_outputs(kind))
     on_host: Dict[Any, str] = {}
     try:
