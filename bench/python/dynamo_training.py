@@ -120,7 +120,7 @@ def dynamo(name, repetitions, device):
     ran = [p for p in report.programs if p.calls]
     overhead = statistics.mean(p.overhead_us for p in ran)
     kinds = [sum(p.kind.startswith(kind) for p in ran) for kind in ("forward", "backward")]
-    return kinds + [sum(report.copies.values())], len(report.breaks), call, overhead, sum(report.simulate(device)) / 1e3
+    return kinds + [sum(report.copies.values())], report.breaks, call, overhead, sum(report.simulate(device)) / 1e3
 
 
 def main():
@@ -137,7 +137,10 @@ def main():
         kinds, breaks, call, overhead, dynamo_ms = dynamo(name, options.repetitions, options.device)
         speedups.append(max(record, lazy_ms) / max(call, dynamo_ms))
         graphs = "+".join(map(str, kinds))
-        print(f"{name:20}{graphs:>12}{breaks:8}{record:9.1f}{call:9.1f}{overhead:10.0f}{lazy_ms:9.2f}{dynamo_ms:9.2f}{speedups[-1]:9.2f}", flush=True)
+        times = f"{record:9.1f}{call:9.1f}{overhead:10.0f}{lazy_ms:9.2f}{dynamo_ms:9.2f}{speedups[-1]:9.2f}"
+        print(f"{name:20}{graphs:>12}{len(breaks):8}{times}", flush=True)
+        for row in breaks:
+            print(f"  break at {row.line}: {row.reason}")
         gc.collect()
     print(f"average speedup {statistics.mean(speedups):.2f}")
     return 0

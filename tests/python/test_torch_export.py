@@ -113,7 +113,8 @@ def test_dynamic_sizes_are_given_by_name():
         result, calls = ht.exported(program, sizes={"batch": rows})(x)
         check(result, model(x)[0])
         assert result["rows"] == rows
-    for sizes, message in [(None, "batch is dynamic"), ({"batch": 17}, "from 0 to 16, not 17"), ({"batch": 2, "c": 3}, "no dynamic dimension c")]:
+    for sizes, message in [(None, "batch is dynamic"), ({"batch": 17}, "from 0 to 16, not 17"),
+                           ({"batch": 2, "c": 3}, "no dynamic dimension c")]:
         with pytest.raises(ValueError, match=message):
             ht.from_exported(program, sizes=sizes)
 
@@ -204,6 +205,15 @@ def test_programs_are_saved(tmp_path):
         check(torch.from_numpy(result[0] if isinstance(result, tuple) else result), model(x))
 
 
+def test_programs_of_very_many_arguments(monkeypatch):
+    monkeypatch.setenv("XLA_PARAMETER_WRAPPING_THREADSHOLD", "1")  # the tracer makes one tuple of them
+    model = captured_models.Mlp()
+    program = exported(model, torch.randn(3, 8))
+    assert len(program.module.entry.parameters) == len(program.arguments)
+    x = torch.randn(3, 8)
+    check(program(x), model(x))
+
+
 def test_what_is_no_program_is_refused():
     with pytest.raises(TypeError, match="ExportedProgram, found Linear"):
         ht.from_exported(torch.nn.Linear(2, 2))
@@ -247,7 +257,8 @@ def test_loops_are_whiles():
             self.layer = torch.nn.Linear(4, 4)
 
         def forward(self, x, limit):
-            return while_loop(lambda i, y: (i < 5) & (y.sum() < limit), lambda i, y: (i + 1, self.layer(y).exp()), (torch.zeros((), dtype=torch.int64), x))
+            start = torch.zeros((), dtype=torch.int64)
+            return while_loop(lambda i, y: (i < 5) & (y.sum() < limit), lambda i, y: (i + 1, self.layer(y).exp()), (start, x))
 
     torch.manual_seed(0)
     model = While()

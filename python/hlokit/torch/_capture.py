@@ -188,6 +188,7 @@ class Recorder:
         self.checks_nodes = checks_nodes
         self.decompositions = decompositions or {}
         self.calls: List[_control_flow.Call] = []
+        self.constants: List[Argument] = []  # tensors that graphs have as attributes
         self.device = _session.XLA_DEVICES[0]
         self._scopes = _Scopes()
 
@@ -266,13 +267,6 @@ class Recorder:
             self.constants.append(constant)
             return constant.tensor
         return value
-
-    @property
-    def constants(self) -> List[Argument]:
-        """Tensors that graphs had as attributes."""
-        if not hasattr(self, "_constants"):
-            self._constants: List[Argument] = []
-        return self._constants
 
     def _node(self, graph: Any, node: Any, args: Any, kwargs: Any) -> Any:
         if node.op == "call_method":
@@ -412,8 +406,3 @@ def recording(decompositions: Optional[Dict[Any, Callable[..., Any]]] = None) ->
     # Compilers run under modes that would take the calls.
     with _disable_current_modes(), _session.temporary(fake=True, debug=True, devices=1) as session, _session.on_device(0):
         yield Recorder(session, decompositions)
-
-
-def on_device(value: Any, recorder: Recorder) -> Any:
-    """Lazy tensors like those of a nest of tensors."""
-    return tree_map(lambda v: recorder.new(v.shape, v.dtype) if isinstance(v, torch.Tensor) else v, value)

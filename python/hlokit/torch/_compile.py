@@ -415,7 +415,9 @@ def _user_outputs(kind: str) -> int:
     return 0 if kind == "backward" or count is None else int(count)
 
 
-def backend(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], *, options: Optional[Dict[str, Any]] = None, mode: Any = None) -> Callable[..., Any]:
+def backend(
+    graph: torch.fx.GraphModule, example_inputs: Sequence[Any], *, options: Optional[Dict[str, Any]] = None, mode: Any = None
+) -> Callable[..., Any]:
     """The backend "hlokit" of torch.compile."""
     from torch._dynamo.backends.common import aot_autograd
     from torch._functorch.partitioners import min_cut_rematerialization_partition

@@ -34,7 +34,14 @@ class ExportedModule:
     A call takes what the program takes, and returns what it returns; parameters and buffers are those of the program.
     """
 
-    def __init__(self, program: Any, module: hlokit.Module, arguments: List[ProgramArgument], results: List[ProgramResult], outputs: List[Any]):
+    def __init__(
+        self,
+        program: Any,
+        module: hlokit.Module,
+        arguments: List[ProgramArgument],
+        results: List[ProgramResult],
+        outputs: List[Any],
+    ):
         self.module = module
         self.arguments = arguments
         self.results = results
