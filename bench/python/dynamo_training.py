@@ -3,7 +3,7 @@
 
     PYTHONPATH=build/release/python VENV/bin/python bench/python/dynamo_training.py [--models=A,B] [--device=v4:2x2x1]
 
-Needs torchvision for nine of them. Nothing is computed: programs return values that are not set (options={"engine": "none"},
+Needs torchvision. Nothing is computed: programs return values that are not set (options={"engine": "none"},
 fake sessions), so that the host's times are those of PyTorch, Dynamo and hlokit, and device times are of the simulated
 device. Columns, of a step of forward and backward, times in milliseconds:
 
@@ -23,6 +23,7 @@ import sys
 import time
 
 import torch
+import torchvision  # imports Dynamo, before functions of torch are replaced
 from torch import nn
 
 import hlokit
@@ -47,8 +48,6 @@ class Bert(nn.Module):
 
 
 def vision(name, **options):
-    import torchvision
-
     return getattr(torchvision.models, name)(weights=None, **options)
 
 
