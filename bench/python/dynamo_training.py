@@ -23,7 +23,7 @@ import sys
 import time
 
 import torch
-import torchvision  # imports Dynamo, before functions of torch are replaced
+import torchvision
 from torch import nn
 
 import hlokit
@@ -91,8 +91,7 @@ def step_of(call, model, x):
 def lazy(name, repetitions, device):
     make, batch, shape = MODELS[name]
     with ht.trace(fake=True, debug=False) as trace:
-        with ht.on_device():
-            model = make()
+        model = make().to(ht.device())
         x = data(batch, shape).to(ht.device())
         run = step_of(model, model, x)
 
