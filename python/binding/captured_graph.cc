@@ -153,12 +153,11 @@ InstructionId Add(const Argument& argument, Signature* signature) {
 }
 
 // Returns the graph of the tensors as a module. arguments: (value, name, what it is in the program, bytes of a
-// constant); a value that is none of them, and no number, is an error. aliases: results whose values take the place of
-// parameters.
+// constant); a value that is none of them, and no number, is an error.
 ModulePtr CapturedModule(
     const py::list& roots,
     const std::vector<std::tuple<CapturedValue, std::string, std::string, std::optional<py::buffer>>>& arguments,
-    const std::vector<std::pair<int64_t, int64_t>>& aliases, const std::string& name) {
+    const std::string& name) {
   if (roots.empty()) throw py::value_error("expected results");
   lazy::Tensors tensors;
   for (const py::handle root : roots) tensors.push_back(LazyTensorOf(root).tensor);
@@ -189,12 +188,24 @@ ModulePtr CapturedModule(
     }
   }
   signature.Finish();
-  Context& context = module->context();
-  for (const auto& [output, parameter] : aliases) {
-    const ListId index = context.lists.Intern({output});
-    module->header().input_output_alias.push_back({index, parameter, context.lists.Intern({}), false});
-  }
   return std::make_shared<ModuleState>(std::move(module), nullptr);
+}
+
+// Lets results of the entry take the memory of parameters: (result, parameter).
+void SetAliases(const ModulePtr& state, const std::vector<std::pair<int64_t, int64_t>>& aliases) {
+  Module& module = state->edit();
+  const Computation entry = module.entry();
+  const Shape results = entry.root().shape();
+  std::vector<InputOutputAlias>& all = module.header().input_output_alias;
+  all.clear();
+  for (const auto& [result, parameter] : aliases) {
+    if (parameter < 0 || parameter >= entry.parameter_count() || !results.IsTuple() || result < 0 ||
+        result >= results.tuple_size()) {
+      throw py::index_error("there is no such result or parameter");
+    }
+    ListPool& lists = module.context().lists;
+    all.push_back({lists.Intern({result}), parameter, lists.Intern({}), false});
+  }
 }
 
 }  // namespace
@@ -202,8 +213,8 @@ ModulePtr CapturedModule(
 void BindCapturedGraph(py::module_& m) {
   py::class_<CapturedValue>(m, "_CapturedValue", "The value of a lazy tensor that is a parameter of a captured graph.");
   m.def("_captured_value", &ValueOf, py::arg("lazy"));
-  m.def("_captured_module", &CapturedModule, py::arg("roots"), py::arg("arguments"), py::arg("aliases"),
-        py::arg("name"));
+  m.def("_captured_module", &CapturedModule, py::arg("roots"), py::arg("arguments"), py::arg("name"));
+  m.def("_set_aliases", &SetAliases, py::arg("module"), py::arg("aliases"));
 }
 
 }  // namespace hlokit::python

@@ -142,7 +142,8 @@ class VisionTransformer(nn.Module):
         self.patches = nn.Conv2d(3, size, 4, 4)
         self.token = nn.Parameter(torch.zeros(1, 1, size))
         self.places = nn.Parameter(torch.randn(1, 17, size) / math.sqrt(size))
-        self.layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(size, 2, 32, 0.0, batch_first=True, norm_first=True), 2, enable_nested_tensor=False)
+        layer = nn.TransformerEncoderLayer(size, 2, 32, 0.0, batch_first=True, norm_first=True)
+        self.layers = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
         self.head = nn.Linear(size, 5)
 
     def forward(self, x):
@@ -184,7 +185,7 @@ def ids():
     return torch.randint(0, 50, (2, 9))
 
 
-# Model, its input, and the modules of it that differ in training.
+# A model, and its input.
 MODELS = {
     "mlp": (Mlp, lambda: torch.randn(3, 8)),
     "resnet": (ResNet, lambda: torch.randn(2, 3, 16, 16)),

@@ -3,6 +3,7 @@
 program. The nodes' lines and modules become metadata."""
 
 import contextlib
+import json
 import operator
 import os
 import re
@@ -156,7 +157,7 @@ class _Scopes:
         self.close(len(self._open))
 
 
-class _HostNumbers(TorchDispatchMode):
+class HostNumbers(TorchDispatchMode):
     """Makes constants of the numbers that PyTorch passes to ops as tensors on the host."""
 
     def __init__(self, device: Any):
@@ -182,10 +183,12 @@ def _is_host_number(value: Any) -> bool:
 class Recorder:
     """Records graphs in a session. calls: computations that the graph calls (_control_flow)."""
 
-    def __init__(self, session: Any, decompositions: Optional[Dict[Any, Callable[..., Any]]] = None):
+    def __init__(self, session: Any, decompositions: Optional[Dict[Any, Callable[..., Any]]] = None, checks_nodes: bool = False):
         self.session = session
+        self.checks_nodes = checks_nodes
         self.decompositions = decompositions or {}
         self.calls: List[_control_flow.Call] = []
+        self.constants: List[Argument] = []  # tensors that graphs have as attributes
         self.device = _session.XLA_DEVICES[0]
         self._scopes = _Scopes()
 
@@ -214,11 +217,25 @@ class Recorder:
 
     def run(self, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> List[Any]:
         """Runs a graph on lazy tensors and numbers, and returns its results. Raises Unsupported."""
-        with torch.no_grad(), _HostNumbers(self.device):
+        with torch.no_grad(), HostNumbers(self.device):
             try:
-                return self._run(graph, inputs)
+                before = self._reads()
+                results = self._run(graph, inputs)
+                if self._reads() == before:
+                    return results
+                # Again, to find the node: a look at the counters after each one takes long.
+                self.checks_nodes = True
+                self._run(graph, inputs)
+                raise RuntimeError("a graph read values of its arguments")
             finally:
                 self._scopes.close_all()
+
+    def _reads(self) -> int:
+        """How many ops ran on the host so far, or read values there, which are not those of the arguments."""
+        state = json.loads(self.session.metrics_json())
+        fallbacks = sum(count for name, count in state["counters"].items() if name.startswith("aten::"))
+        executions = state["counters"].get("ExecuteComputation", 0)
+        return int(fallbacks + executions + state["metrics"].get("TransferFromDeviceTime", {}).get("total_samples", 0))
 
     def _run(self, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> List[Any]:
         values: Dict[Any, Any] = {}
@@ -251,13 +268,6 @@ class Recorder:
             return constant.tensor
         return value
 
-    @property
-    def constants(self) -> List[Argument]:
-        """Tensors that graphs had as attributes."""
-        if not hasattr(self, "_constants"):
-            self._constants: List[Argument] = []
-        return self._constants
-
     def _node(self, graph: Any, node: Any, args: Any, kwargs: Any) -> Any:
         if node.op == "call_method":
             function: Any = getattr(args[0], node.target)
@@ -282,20 +292,22 @@ class Recorder:
             return None
         own = self.decompositions.get(function) or _definition(function) or _copy_of_view(function)
         if own is not None:
-            return through(own, args, kwargs)
+            return self.guarded(node, own, args, kwargs)
         args, kwargs = self._on_device(function, args, kwargs)
         return self.guarded(node, function, args, kwargs)
 
     def guarded(self, node: Any, function: Any, args: Any, kwargs: Any) -> Any:
         """Calls a function of lazy tensors. Raises Unsupported where a part would run on the CPU."""
         through = _caller(line_of(node) or _NO_LINE)
-        before = sum(_fallback.fallbacks.values())
+        before, reads = sum(_fallback.fallbacks.values()), self._reads() if self.checks_nodes else 0
         try:
             result = through(function, args, kwargs)
         except (RuntimeError, NotImplementedError, TypeError) as error:
             raise Unsupported(node, str(error).splitlines()[0]) from error
         if sum(_fallback.fallbacks.values()) != before:
             raise Unsupported(node, "the tracer has no such op")
+        if self.checks_nodes and self._reads() != reads:
+            raise Unsupported(node, "it reads values")
         if any(_is_on_host(value) for value in tree_leaves(result)):
             raise Unsupported(node, "its result is on the host")
         return result
@@ -313,15 +325,15 @@ class Recorder:
         kwargs.pop("pin_memory", None)
         return args, kwargs
 
-    def module(self, results: Sequence[Any], arguments: Sequence[Argument], name: str, aliases: Sequence[Tuple[int, int]] = ()) -> hlokit.Module:
-        """The program that computes the results. aliases: (result, argument) that may share memory."""
+    def module(self, results: Sequence[Any], arguments: Sequence[Argument], name: str) -> hlokit.Module:
+        """The program that computes the results."""
         calls, self.calls = self.calls, []
         roots = [tensor._lazy for tensor in results] + [t._lazy for call in calls for t in call.operands]
         given = [*arguments, *(a for call in calls for a in call.results), *self.constants]
         if not roots:
             raise ValueError("the graph has no results that are tensors")
         rows = [(a.value, a.name, a.label, None if a.data is None else _tensor.bytes_of(a.data)) for a in given]
-        module = _hlokit._captured_module(roots, rows, list(aliases), name)
+        module = _hlokit._captured_module(roots, rows, name)
         return _control_flow.connect(module, calls, len(results)) if calls else module
 
 
@@ -371,7 +383,8 @@ def _copy_of_view(function: Any) -> Optional[Callable[..., Any]]:
         return None
     if _plans.plan_for(function) is not None or function in torch._decomp.decomposition_table:
         return None
-    return lambda *args, **kwargs: tree_map(torch.clone, view(*args, **kwargs))
+    make: Any = view
+    return lambda *args, **kwargs: tree_map(torch.clone, make(*args, **kwargs))
 
 
 def _definition(function: Any) -> Optional[Callable[..., Any]]:
@@ -393,8 +406,3 @@ def recording(decompositions: Optional[Dict[Any, Callable[..., Any]]] = None) ->
     # Compilers run under modes that would take the calls.
     with _disable_current_modes(), _session.temporary(fake=True, debug=True, devices=1) as session, _session.on_device(0):
         yield Recorder(session, decompositions)
-
-
-def on_device(value: Any, recorder: Recorder) -> Any:
-    """Lazy tensors like those of a nest of tensors."""
-    return tree_map(lambda v: recorder.new(v.shape, v.dtype) if isinstance(v, torch.Tensor) else v, value)

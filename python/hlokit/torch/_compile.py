@@ -61,6 +61,15 @@ class _Result(NamedTuple):
     strides: Optional[Tuple[int, ...]]  # where they are not those of a contiguous tensor
 
 
+def _restrided(value: torch.Tensor, strides: Tuple[int, ...]) -> torch.Tensor:
+    """The tensor with other strides, 0 for dimensions along which its elements are equal."""
+    sizes = value.shape
+    for dimension, stride in enumerate(strides):
+        if stride == 0:
+            value = value.narrow(dimension, 0, 1)
+    return torch.empty_strided(value.shape, strides, dtype=value.dtype).copy_(value).expand(sizes)
+
+
 class Options(NamedTuple):
     """Options of torch.compile(options=)."""
 
@@ -103,7 +112,7 @@ class _Entry:
             if isinstance(output, _Result):
                 value = self.to_tensor(results[output.place])
                 if output.strides is not None:
-                    value = torch.empty_strided(value.shape, output.strides, dtype=value.dtype).copy_(value)
+                    value = _restrided(value, output.strides)
                 values.append(value)
             elif isinstance(output, _Input):
                 value = args[output.place]
@@ -262,7 +271,7 @@ def _strides(example: Any, value: torch.Tensor) -> Optional[Tuple[int, ...]]:
     """The strides that PyTorch gives an output, where they differ from those of a contiguous tensor."""
     if not isinstance(example, torch.Tensor) or any(isinstance(s, torch.SymInt) for s in (*example.stride(), *example.shape)):
         return None
-    if example.is_contiguous() or example.numel() == 0 or 0 in example.stride():
+    if example.is_contiguous() or example.numel() == 0:
         return None
     return tuple(example.stride())
 
@@ -274,9 +283,16 @@ class _Survey(_capture.Recorder):
     """Finds the nodes of a graph that have no HLO: their results are values that are given when the program runs."""
 
     def __init__(self, session: Any, symbols: Dict[Any, int]):
-        super().__init__(session)
+        super().__init__(session, checks_nodes=True)
         self.found: Dict[Any, str] = {}
         self._symbols = symbols
+
+    def look(self, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> None:
+        with torch.no_grad(), _capture.HostNumbers(self.device):
+            try:
+                self._run(graph, inputs)
+            finally:
+                self._scopes.close_all()
 
     def _node(self, graph: Any, node: Any, args: Any, kwargs: Any) -> Any:
         try:
@@ -309,7 +325,7 @@ def _unsupported(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> Dict[A
         survey = _Survey(base.session, symbols)
         values = [survey._stand_in(example) for example in examples]
         survey.seed()
-        survey.run(graph, values)
+        survey.look(graph, values)
         return survey.found
 
 
@@ -373,6 +389,8 @@ def _compile_graph(graph: torch.fx.GraphModule, kind: str, context: _Context) ->
     if not any(node.op == "call_function" for node in graph.graph.nodes):
         return _boxed(graph.forward)
     placeholders = [node.meta.get("val") for node in graph.graph.nodes if node.op == "placeholder"]
+    if any(isinstance(value, torch.Tensor) and value.device.type != "cpu" for value in placeholders):
+        return _boxed(graph.forward)  # tensors of other devices: each call runs the ops there
     program = Program(graph, kind, context, _user_outputs(kind))
     on_host: Dict[Any, str] = {}
     try:
@@ -397,7 +415,9 @@ def _user_outputs(kind: str) -> int:
     return 0 if kind == "backward" or count is None else int(count)
 
 
-def backend(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], *, options: Optional[Dict[str, Any]] = None, mode: Any = None) -> Callable[..., Any]:
+def backend(
+    graph: torch.fx.GraphModule, example_inputs: Sequence[Any], *, options: Optional[Dict[str, Any]] = None, mode: Any = None
+) -> Callable[..., Any]:
     """The backend "hlokit" of torch.compile."""
     from torch._dynamo.backends.common import aot_autograd
     from torch._functorch.partitioners import min_cut_rematerialization_partition

@@ -198,7 +198,8 @@ def _collect() -> None:
         if not reason or metrics.compile_id in _recompilations:
             continue
         line = f"{metrics.co_filename}:{metrics.co_firstlineno}"
-        _recompilations[metrics.compile_id] = RecompilationRow(metrics.compile_id, metrics.co_name, line, " ".join(reason.partition("  # ")[0].split()))
+        reason = " ".join(reason.partition("  # ")[0].split())
+        _recompilations[metrics.compile_id] = RecompilationRow(metrics.compile_id, metrics.co_name, line, reason)
 
 
 def compile_report(reset: bool = False) -> CompileReport:

@@ -50,10 +50,12 @@ def record(recorder: Any, node: Any, op: Any, args: Any, kwargs: Any) -> Any:
         return _LOOPS[name](recorder, node, *args)
     if name in ("flex_attention", "flex_attention_backward"):
         args = [_recorded(recorder, value) if isinstance(value, torch.fx.GraphModule) else value for value in args]
-        args[_BLOCK_MASK[name]] = tuple(_recorded(recorder, v) if isinstance(v, torch.fx.GraphModule) else v for v in args[_BLOCK_MASK[name]])
+        mask = args[_BLOCK_MASK[name]]
+        args[_BLOCK_MASK[name]] = tuple(_recorded(recorder, v) if isinstance(v, torch.fx.GraphModule) else v for v in mask)
         dense = importlib.import_module("torch._higher_order_ops.flex_attention")
         with _Numbers(recorder.device):
-            return recorder.guarded(node, dense.sdpa_dense if name == "flex_attention" else dense.sdpa_dense_backward, args, kwargs)
+            function = dense.sdpa_dense if name == "flex_attention" else dense.sdpa_dense_backward
+            return recorder.guarded(node, function, args, kwargs)
     if name == "out_dtype":
         from torch._higher_order_ops.out_dtype import out_dtype_dense
 
@@ -103,9 +105,12 @@ def _with(values: Sequence[Any], tensors: Sequence[Any]) -> List[Any]:
     return [next(given) if isinstance(value, torch.Tensor) else value for value in values]
 
 
-def _computation(recorder: Any, node: Any, run: Callable[[Any, List[Any]], List[Any]], tensors: Sequence[Any]) -> Tuple[hlokit.Module, List[Any]]:
+_Run = Callable[[Any, List[Any]], List[Any]]  # of a recorder and tensors
+
+
+def _computation(recorder: Any, node: Any, run: _Run, tensors: Sequence[Any]) -> Tuple[hlokit.Module, List[Any]]:
     """What `run` computes of tensors like these, as a program of them, and its results."""
-    inner = _capture.Recorder(recorder.session, recorder.decompositions)
+    inner = _capture.Recorder(recorder.session, recorder.decompositions, recorder.checks_nodes)
     arguments = [inner.argument(t.shape, t.dtype, f"a{i}") for i, t in enumerate(tensors)]
     with inner.own_seed() as seed:
         results = run(inner, [argument.tensor for argument in arguments])
@@ -117,7 +122,9 @@ def _computation(recorder: Any, node: Any, run: Callable[[Any, List[Any]], List[
     return module, results
 
 
-def _call(recorder: Any, node: Any, opcode: str, operands: List[Any], examples: Sequence[Any], computations: List[hlokit.Module]) -> List[Any]:
+def _call(
+    recorder: Any, node: Any, opcode: str, operands: List[Any], examples: Sequence[Any], computations: List[hlokit.Module]
+) -> List[Any]:
     """Records a call, whose results are like the examples."""
     names = f"{opcode}{len(recorder.calls)}"
     results = [recorder.argument(t.shape, t.dtype, f"{names}.{i}") for i, t in enumerate(examples)]
@@ -128,13 +135,15 @@ def _call(recorder: Any, node: Any, opcode: str, operands: List[Any], examples: 
 
 def _branches(recorder: Any, node: Any, index: Any, graphs: Sequence[Any], operands: Sequence[Any]) -> Any:
     tensors = _tensors(operands)
-    parts = [
-        _computation(recorder, node, lambda inner, given, graph=graph: inner.run(graph, _with(operands, given)), tensors or [index])  # type: ignore[misc]
-        for graph in graphs
-    ]
+
+    def run(graph: Any) -> _Run:
+        return lambda inner, given: inner.run(graph, _with(operands, given))  # type: ignore[no-any-return]
+
+    parts = [_computation(recorder, node, run(graph), tensors or [index]) for graph in graphs]
     kinds = [[(tuple(v.shape), v.dtype) if isinstance(v, torch.Tensor) else v for v in results] for _, results in parts]
     if any(kind != kinds[0] for kind in kinds):
-        raise _capture.Unsupported(node, f"its branches return different shapes: {kinds[0]} and {next(k for k in kinds if k != kinds[0])}")
+        other = next(kind for kind in kinds if kind != kinds[0])
+        raise _capture.Unsupported(node, f"its branches return different shapes: {kinds[0]} and {other}")
     first = parts[0][1]
     values = _call(recorder, node, "conditional", [index, *(tensors or [index])], _tensors(first), [module for module, _ in parts])
     return tuple(_with(first, values))
@@ -192,7 +201,7 @@ def _steps(recorder: Any, node: Any, step: Any, carried: List[Any], xs: List[Any
     carried, and the results by row. Results may be None."""
     count = xs[0].shape[0]
     samples = [recorder.new(x.shape[1:], x.dtype) for x in xs]
-    inner = _capture.Recorder(recorder.session, recorder.decompositions)
+    inner = _capture.Recorder(recorder.session, recorder.decompositions, recorder.checks_nodes)
     with inner.own_seed():
         _, examples = step(inner, [recorder.new(c.shape, c.dtype) for c in carried], samples, constant)
     stacked = [torch.zeros((count, *y.shape), dtype=y.dtype, device=recorder.device) for y in examples if y is not None]
@@ -222,7 +231,9 @@ def _scan(recorder: Any, node: Any, graph: Any, init: Any, xs: Any, constant: An
 
 
 def _map(recorder: Any, node: Any, graph: Any, xs: Any, constant: Any = ()) -> Any:
-    step = lambda inner, carried, rows, given: ([], inner.run(graph, [*rows, *_with(constant, given)]))
+    def step(inner: Any, carried: Any, rows: Any, given: Any) -> Any:
+        return [], inner.run(graph, [*rows, *_with(constant, given)])
+
     return tuple(_steps(recorder, node, step, [], list(xs), _tensors(constant))[1])
 
 
@@ -295,7 +306,6 @@ def connect(module: hlokit.Module, calls: Sequence[Call], results: int) -> hloki
     whole = hlokit.parse("\n".join([header, *texts, rest]), module.name)
     root = whole.entry.root
     builder = hlokit.Builder(whole.entry)
-    values = list(root.operands)
     place = results
     first = len(whole.entry.parameters) - sum(len(call.results) for call in calls)
     for call, regions in zip(calls, names):
@@ -314,7 +324,6 @@ def connect(module: hlokit.Module, calls: Sequence[Call], results: int) -> hloki
             _describe(element, call)
             whole.entry.parameters[first + i].replace_all_uses_with(element)
         first += len(call.results)
-    del values
     builder.set_root(builder.tuple(*root.operands[:results]))
     root.erase()
     for parameter in list(whole.entry.parameters)[first - sum(len(call.results) for call in calls) :][::-1]:

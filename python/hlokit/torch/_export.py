@@ -34,7 +34,14 @@ class ExportedModule:
     A call takes what the program takes, and returns what it returns; parameters and buffers are those of the program.
     """
 
-    def __init__(self, program: Any, module: hlokit.Module, arguments: List[ProgramArgument], results: List[ProgramResult], outputs: List[Any]):
+    def __init__(
+        self,
+        program: Any,
+        module: hlokit.Module,
+        arguments: List[ProgramArgument],
+        results: List[ProgramResult],
+        outputs: List[Any],
+    ):
         self.module = module
         self.arguments = arguments
         self.results = results
@@ -167,9 +174,10 @@ def _record(recorder: _capture.Recorder, program: Any, constants: bool, symbols:
                 aliases.append((place.number, by_name[spec.target]))
         if kind not in _RESULTS:
             returned.append(place)
-    module = recorder.module(results, [*arguments, seed], name, aliases)
+    module = recorder.module(results, [*arguments, seed], name)
     if _capture.drop_unused_seed(module):
         described.append(ProgramArgument("seed", "seed", "seed"))
+    _hlokit._set_aliases(module, sorted(aliases))
     return ExportedModule(program, module, described, kinds, returned)
 
 
