@@ -46,6 +46,7 @@ def test_a_mesh():
     mesh = mesh_of(4, 2, names=("data", "model"))
     assert mesh.shape() == {"data": 4, "model": 2} and mesh.size() == 8
     assert mesh.get_logical_mesh().tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    assert str(spmd.Mesh.from_str(str(mesh))) == str(mesh) and spmd.Mesh.from_str("no mesh") is None
     assert mesh.get_axis_name_idx("model") == 1 and mesh.get_axis_name_idx("other") is None
     spmd.set_global_mesh(mesh)
     assert spmd.get_global_mesh() is mesh
@@ -201,10 +202,7 @@ def fully_sharded(model, mesh):
 
 
 def patched(model, mesh):
-    for module in model.modules():
-        if isinstance(module, nn.Linear):
-            module.forward = types.MethodType(spmd.xla_patched_nn_linear_forward, module)
-    return by_both(model, mesh)
+    return by_both(spmd.apply_xla_patch_to_nn_linear(model), mesh)
 
 
 @pytest.mark.parametrize("shape", ((1, 2), (4, 1), (4, 2)))
