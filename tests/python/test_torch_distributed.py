@@ -158,6 +158,16 @@ def test_functional_collectives_and_their_gradients():
     assert answers_of(run, 2) == [([0, 4], [2]), ([0, 16], [2])]
 
 
+def test_launch_runs_all_devices_of_the_session():
+    ht.configure(devices=3)
+    seen = []
+    ht.launch(lambda index, offset: seen.append((index + offset, xm.xla_device().index)), (10,))
+    assert sorted(seen) == [(10, 0), (11, 1), (12, 2)]
+    seen.clear()
+    ht.launch(lambda index: seen.append(index), debug_single_process=True)
+    assert seen == [0]
+
+
 def test_a_group_of_one_device_outside_of_spawn():
     dist.init_process_group("hlokit")
     try:
@@ -176,6 +186,15 @@ def test_other_names_of_the_backend(backend):
         return value.item()
 
     assert answers_of(run, 2, backend) == [1, 1]
+
+
+def test_ranks_are_threads_of_one_process():
+    with pytest.raises(ValueError, match="ranks of the backend hlokit are threads of one process"):
+        dist.init_process_group("hlokit", world_size=2, rank=0)
+    with pytest.raises(ValueError, match="this is rank 0 of 1 threads of spawn.., not 1 of 2"):
+        ht.spawn(lambda index: dist.init_process_group("hlokit", world_size=2, rank=1), nprocs=1)
+    with pytest.raises(NotImplementedError, match="has no reduction"):
+        answers_of(lambda rank: dist.all_reduce(torch.ones(1, dtype=torch.int32, device="tpu"), op=dist.ReduceOp.BXOR), 2)
 
 
 def test_collectives_are_instructions_of_the_graph():
