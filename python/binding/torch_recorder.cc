@@ -65,6 +65,20 @@ void ForgetUnreachableBases(const lazy::Args& args) {
   }
 }
 
+// Returns true for ops whose results' sizes are values: of their kind, or for a mask among their indices.
+bool ReadsValues(lazy::Op op, const lazy::Args& args) {
+  if ((lazy::InfoOf(op).flags & lazy::kFallback) != 0) return true;
+  const lazy::Schema& schema = lazy::SchemaOf(op);
+  for (size_t i = 0; i < args.size(); ++i) {
+    const lazy::Tensors* const indices = schema.args[i].optional_items ? args[i].get<lazy::Tensors>() : nullptr;
+    if (indices == nullptr) continue;
+    for (const lazy::Tensor& tensor : *indices) {
+      if (tensor.defined() && (tensor.dtype() == ElementType::kPred || tensor.dtype() == ElementType::kU8)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 TorchRecorder& TorchRecorder::Get() {
@@ -144,7 +158,11 @@ Attempt TorchRecorder::Run(const OpPlan& plan, PyObject* args, lazy::Args values
   ForgetUnreachableBases(values);
   const lazy::Args given = values;
   lazy::Outputs outputs;
-  if ((lazy::InfoOf(plan.op).flags & lazy::kFallback) != 0) {
+  if (ReadsValues(plan.op, values)) {
+    if (before_read_ != nullptr) {
+      const auto done = py::reinterpret_steal<py::object>(PyObject_CallNoArgs(before_read_));
+      if (!done) return {};
+    }
     const py::gil_scoped_release release;  // the op waits for values
     outputs = lazy::Dispatch(plan.op, std::move(values));
   } else {

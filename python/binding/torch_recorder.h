@@ -55,6 +55,8 @@ class TorchRecorder {
 
   // `untranslated`: called with the arguments of __torch_dispatch__ and a reason.
   void SetUntranslated(pybind11::object function) { untranslated_ = function.release().ptr(); }
+  // `before_read`: called before an op that reads values of its arguments.
+  void SetBeforeRead(pybind11::object function) { before_read_ = function.release().ptr(); }
   void AddPlan(pybind11::object function, OpPlan plan);
   // Records the call by its plan. `for_op`: as a result of the op that PyTorch runs. `session`, `device`: where results
   // of a call without tensors are; null: nowhere.
@@ -69,6 +71,7 @@ class TorchRecorder {
   // Guarded by the interpreter's lock, which calls release: each holds its plan, as other threads may add some.
   absl::flat_hash_map<PyObject*, std::shared_ptr<const OpPlan>> plans_;
   PyObject* untranslated_ = nullptr;
+  PyObject* before_read_ = nullptr;
 };
 
 // Returns whether something shows the lines of the program: the graphs, or PT_XLA_DEBUG and XLA_SAVE_TENSORS_FILE.

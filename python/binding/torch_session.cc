@@ -196,6 +196,9 @@ void BindTorchSession(py::module_& m) {
   m.def("_lazy_compute", &Compute, py::arg("tensors"));
   m.def("_lazy_mark_sharding", &MarkSharding, py::arg("tensor"), py::arg("mesh"), py::arg("devices"), py::arg("spec"));
   m.def("_lazy_collective_token", &CollectiveToken, py::arg("session"), py::arg("ordinal"));
+  m.def(
+      "_torch_before_read", [](py::object function) { TorchRecorder::Get().SetBeforeRead(std::move(function)); },
+      py::arg("function"));
   m.def("_lazy_sync", &Sync, py::arg("session"), py::arg("ordinal"));
   m.def(
       "_lazy_clear_sharding", [](py::handle tensor) { lazy::ClearSharding(Lazy(tensor).tensor); }, py::arg("tensor"));

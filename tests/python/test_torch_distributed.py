@@ -158,6 +158,16 @@ def test_functional_collectives_and_their_gradients():
     assert answers_of(run, 2) == [([0, 4], [2]), ([0, 16], [2])]
 
 
+def test_launch_runs_all_devices_of_the_session():
+    ht.configure(devices=3)
+    seen = []
+    ht.launch(lambda index, offset: seen.append((index + offset, xm.xla_device().index)), (10,))
+    assert sorted(seen) == [(10, 0), (11, 1), (12, 2)]
+    seen.clear()
+    ht.launch(lambda index: seen.append(index), debug_single_process=True)
+    assert seen == [0]
+
+
 def test_a_group_of_one_device_outside_of_spawn():
     dist.init_process_group("hlokit")
     try:
@@ -176,6 +186,15 @@ def test_other_names_of_the_backend(backend):
         return value.item()
 
     assert answers_of(run, 2, backend) == [1, 1]
+
+
+def test_ranks_are_threads_of_one_process():
+    with pytest.raises(ValueError, match="ranks of the backend hlokit are threads of one process"):
+        dist.init_process_group("hlokit", world_size=2, rank=0)
+    with pytest.raises(ValueError, match="this is rank 0 of 1 threads of spawn.., not 1 of 2"):
+        ht.spawn(lambda index: dist.init_process_group("hlokit", world_size=2, rank=1), nprocs=1)
+    with pytest.raises(NotImplementedError, match="has no reduction"):
+        answers_of(lambda rank: dist.all_reduce(torch.ones(1, dtype=torch.int32, device="tpu"), op=dist.ReduceOp.BXOR), 2)
 
 
 def test_collectives_are_instructions_of_the_graph():
@@ -392,6 +411,123 @@ def test_a_script_without_steps_whose_first_rank_prints():
         loss_of("perceptron", reference(inputs), labels).backward()
         optimizer.step()
     assert len(printed) == STEPS
+
+
+@pytest.mark.parametrize("options", ({"find_unused_parameters": True}, {"static_graph": True, "gradient_as_bucket_view": True}))
+def test_options_of_data_parallelism(options):
+    def run(rank):
+        model = nn.parallel.DistributedDataParallel(model_of("perceptron").to("tpu"), **options)
+        return train("perceptron", "SGD", model, rank, 2)
+
+    check_losses(answers_of(run, 2), "perceptron", "SGD")
+
+
+def test_gradients_of_several_batches():
+    inputs, labels = batch_of("perceptron", 0)
+    expected = model_of("perceptron")
+    loss_of("perceptron", expected(inputs), labels).backward()
+
+    def run(rank):
+        model = nn.parallel.DistributedDataParallel(model_of("perceptron").to("tpu"))
+        parts = [(x.to("tpu"), y.to("tpu")) for x, y in zip(inputs.chunk(4)[2 * rank :], labels.chunk(4)[2 * rank :])]
+        with model.no_sync():
+            (loss_of("perceptron", model(parts[0][0]), parts[0][1]) / 2).backward()
+        (loss_of("perceptron", model(parts[1][0]), parts[1][1]) / 2).backward()
+        return [p.grad.cpu() for p in model.module.parameters()]
+
+    for gradients in answers_of(run, 2):
+        for found, parameter in zip(gradients, expected.parameters()):
+            assert torch.allclose(found, parameter.grad, atol=1e-6)
+
+
+def test_batch_norm_over_all_devices():
+    def model():
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Conv1d(3, 4, 2), nn.BatchNorm1d(4), nn.Linear(4, 2))
+
+    torch.manual_seed(1)
+    inputs = torch.randn(8, 3, 5)
+    expected = model()
+    expected(inputs).square().sum().backward()
+
+    def run(rank):
+        own = nn.SyncBatchNorm.convert_sync_batchnorm(model()).to("tpu")
+        own(inputs.chunk(2)[rank].to("tpu")).square().sum().backward()
+        gradients = [p.grad for p in own.parameters()]
+        for gradient in gradients:
+            dist.all_reduce(gradient)
+        return [g.cpu() for g in gradients], [b.cpu() for b in own.buffers()]
+
+    for gradients, buffers in answers_of(run, 2):
+        for found, parameter in zip(gradients, expected.parameters()):
+            assert torch.allclose(found, parameter.grad, atol=1e-4)
+        for found, buffer in zip(buffers, expected.buffers()):
+            assert torch.allclose(found, buffer, atol=1e-5)
+
+
+def test_optimizer_state_in_parts():
+    optim = pytest.importorskip("torch.distributed.optim")
+
+    def run(rank):
+        model = nn.parallel.DistributedDataParallel(model_of("perceptron").to("tpu"))
+        optimizer = optim.ZeroRedundancyOptimizer(model.parameters(), optimizer_class=torch.optim.SGD, lr=0.1, momentum=0.9)
+        losses = []
+        for step in range(STEPS):
+            inputs, labels = (part.chunk(2)[rank].to("tpu") for part in batch_of("perceptron", step))
+            optimizer.zero_grad()
+            loss = loss_of("perceptron", model(inputs), labels)
+            loss.backward()
+            optimizer.step()
+            dist.all_reduce(loss, op=dist.ReduceOp.AVG)
+            losses.append(loss.item())
+        return losses
+
+    check_losses(answers_of(run, 2), "perceptron", "SGD")
+
+
+def test_shards_whose_activations_are_computed_again():
+    from torch.utils.checkpoint import checkpoint
+
+    class Again(nn.Module):
+        def __init__(self, block):
+            super().__init__()
+            self.block = block
+
+        def forward(self, x):
+            return checkpoint(self.block, x, use_reentrant=False)
+
+    def run(rank):
+        mesh = dist.init_device_mesh("tpu", (2,))
+        model = model_of("transformer").to("tpu")
+        model.blocks = nn.ModuleList(Again(block) for block in model.blocks)
+        for block in model.blocks:
+            fully_shard(block, mesh=mesh)
+        fully_shard(model, mesh=mesh)
+        return train("transformer", "SGD", model, rank, 2)
+
+    check_losses(answers_of(run, 2), "transformer", "SGD")
+
+
+def test_a_pipeline():
+    pipelining = pytest.importorskip("torch.distributed.pipelining")
+    inputs, labels = batch_of("perceptron", 0)
+    expected = model_of("perceptron")
+    loss_of("perceptron", expected(inputs), labels).backward()
+
+    def run(rank):
+        model = model_of("perceptron")
+        part = model[:2] if rank == 0 else model[2:]
+        stage = pipelining.PipelineStage(part.to("tpu"), rank, 2, torch.device("tpu", rank))
+        schedule = pipelining.ScheduleGPipe(stage, 4, loss_fn=nn.functional.mse_loss)
+        if rank == 0:
+            schedule.step(inputs.to("tpu"))
+        else:
+            schedule.step(target=labels.to("tpu"))
+        return part[0].weight.grad.cpu()
+
+    first, second = answers_of(run, 2)
+    assert torch.allclose(first, expected[0].weight.grad, atol=1e-6)
+    assert torch.allclose(second, expected[2].weight.grad, atol=1e-6)
 
 
 # ---- DTensor ----

@@ -46,6 +46,7 @@ def test_a_mesh():
     mesh = mesh_of(4, 2, names=("data", "model"))
     assert mesh.shape() == {"data": 4, "model": 2} and mesh.size() == 8
     assert mesh.get_logical_mesh().tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    assert str(spmd.Mesh.from_str(str(mesh))) == str(mesh) and spmd.Mesh.from_str("no mesh") is None
     assert mesh.get_axis_name_idx("model") == 1 and mesh.get_axis_name_idx("other") is None
     spmd.set_global_mesh(mesh)
     assert spmd.get_global_mesh() is mesh
@@ -201,10 +202,7 @@ def fully_sharded(model, mesh):
 
 
 def patched(model, mesh):
-    for module in model.modules():
-        if isinstance(module, nn.Linear):
-            module.forward = types.MethodType(spmd.xla_patched_nn_linear_forward, module)
-    return by_both(model, mesh)
+    return by_both(spmd.apply_xla_patch_to_nn_linear(model), mesh)
 
 
 @pytest.mark.parametrize("shape", ((1, 2), (4, 1), (4, 2)))
@@ -244,6 +242,85 @@ def test_full_sharding_needs_its_axis():
         SpmdFullyShardedDataParallel(nn.Linear(2, 2))
     with pytest.raises(ValueError, match="an axis named 'fsdp'"):
         SpmdFullyShardedDataParallel(nn.Linear(2, 2), mesh=mesh_of(8, names=("x",)))
+
+
+# ---- ops ----
+
+
+def convolutions(mark):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                          nn.Dropout(0.5), nn.Linear(512, 10)).to("xla")
+    x, y = on_device(torch.randn(16, 3, 16, 16), torch.arange(16) % 10)
+    loss = nn.functional.cross_entropy(model(mark(x)), mark(y))
+    loss.backward()
+    return [loss, model[0].weight.grad, model[1].running_var]
+
+
+def recurrences(mark):
+    torch.manual_seed(0)
+    model = nn.LSTM(6, 8, batch_first=True).to("xla")
+    y, _ = model(mark(torch.randn(8, 5, 6).to("xla")))
+    y.sum().backward()
+    return [y, model.weight_hh_l0.grad]
+
+
+def attention(mark):
+    torch.manual_seed(0)
+    model = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True, dropout=0.1).to("xla")
+    y = model(mark(torch.randn(8, 8, 16).to("xla")))
+    y.square().mean().backward()
+    return [y, *(p.grad for p in model.parameters())]
+
+
+def sorted_values(mark):
+    torch.manual_seed(0)
+    x, w = on_device(torch.randn(10, 6), torch.randn(6, 7))
+    y = mark(x) @ mark(w, 1)
+    values, places = y.topk(3, dim=0)
+    return [y.softmax(-1), y.cumsum(0), values, places, y.sort(0)[0], x.var(0), torch.cat([x, 2 * x])[3:15], x.flip(0), x.roll(3, 0)]
+
+
+def indices(mark):
+    torch.manual_seed(0)
+    x, i = on_device(torch.randn(16, 6), torch.tensor([3, 1, 15, 7, 0, 2, 9, 9]))
+    mark(x), mark(i)
+    written = x.clone()
+    written[2:9] = 1
+    added = x.index_add(0, i, torch.ones(8, 6).to("xla"))
+    return [x[i], written, added, x[::3], nn.functional.one_hot(i, 16), x.gather(0, i.reshape(-1, 1).expand(8, 6)), x[x > 0]]
+
+
+def random_numbers(mark):
+    x = mark(torch.zeros(16, 4).to("xla"))
+    return [torch.rand_like(x) + x, nn.functional.dropout(x + 1, 0.3), torch.randperm(16, device="xla")]
+
+
+def matrices(mark):
+    torch.manual_seed(0)
+    a = mark((torch.randn(8, 5, 5) + 5 * torch.eye(5)).to("xla"))
+    return [torch.linalg.inv(a), torch.linalg.det(a), torch.fft.fft(a).abs(), torch.einsum("bij,bjk->ik", a, a)]
+
+
+@pytest.mark.parametrize("program", (convolutions, recurrences, attention, sorted_values, indices, random_numbers, matrices))
+def test_ops_give_the_values_of_one_device(program):
+    def run(count):
+        ht.configure(devices=count, spmd=count > 1)
+        xm.set_rng_state(7)
+
+        def mark(tensor, dim=0):
+            if count > 1:
+                spmd.mark_sharding(tensor, spmd.get_1d_mesh(), tuple(0 if d == dim else None for d in range(tensor.dim())))
+            return tensor
+
+        results = program(mark)
+        xm.mark_step()
+        return [r.detach().cpu() for r in results]
+
+    expected = run(1)
+    for count in (2, 8):
+        for found, value in zip(run(count), expected):
+            assert torch.allclose(found, value, rtol=1e-5, atol=1e-5)
 
 
 # ---- placements and checkpoints ----

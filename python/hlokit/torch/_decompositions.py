@@ -221,6 +221,97 @@ def _resize_as_(self: torch.Tensor, the_template: torch.Tensor, *, memory_format
     return aten.resize_.default(self, list(the_template.shape))  # type: ignore[no-any-return]
 
 
+# The ops of SyncBatchNorm. Statistics are of dimension 1.
+
+
+def _others(input: torch.Tensor) -> List[int]:
+    return [dim for dim in range(input.dim()) if dim != 1]
+
+
+def _along_channels(value: torch.Tensor, input: torch.Tensor) -> torch.Tensor:
+    return value.reshape([-1 if dim == 1 else 1 for dim in range(input.dim())])
+
+
+@decomposes("batch_norm_stats")
+def _batch_norm_stats(input: torch.Tensor, eps: float) -> Any:
+    values, dims = input.float(), _others(input)
+    mean = values.mean(dims)
+    variance = (values - _along_channels(mean, input)).square().mean(dims)
+    return mean, (variance + eps).rsqrt()
+
+
+@decomposes("batch_norm_gather_stats_with_counts")
+def _batch_norm_gather_stats_with_counts(
+    input: torch.Tensor,
+    mean: torch.Tensor,
+    invstd: torch.Tensor,
+    running_mean: Optional[torch.Tensor],
+    running_var: Optional[torch.Tensor],
+    momentum: float,
+    eps: float,
+    counts: torch.Tensor,
+) -> Any:
+    total = counts.sum()
+    weights = (counts / total).reshape(-1, 1)
+    whole = (mean * weights).sum(0)
+    variance = ((invstd.square().reciprocal() - eps + (mean - whole).square()) * weights).sum(0)
+    if running_mean is not None:
+        running_mean.copy_(running_mean * (1 - momentum) + whole * momentum)
+    if running_var is not None:
+        running_var.copy_(running_var * (1 - momentum) + variance * (total / (total - 1)) * momentum)
+    return whole, (variance + eps).rsqrt()
+
+
+@decomposes("batch_norm_elemt")
+def _batch_norm_elemt(
+    input: torch.Tensor,
+    weight: Optional[torch.Tensor],
+    bias: Optional[torch.Tensor],
+    mean: torch.Tensor,
+    invstd: torch.Tensor,
+    eps: float,
+) -> torch.Tensor:
+    scale = invstd if weight is None else invstd * weight
+    result = (input - _along_channels(mean, input)) * _along_channels(scale, input)
+    return (result if bias is None else result + _along_channels(bias, input)).to(input.dtype)
+
+
+@decomposes("batch_norm_backward_reduce")
+def _batch_norm_backward_reduce(
+    grad_out: torch.Tensor,
+    input: torch.Tensor,
+    mean: torch.Tensor,
+    invstd: torch.Tensor,
+    weight: Optional[torch.Tensor],
+    input_g: bool,
+    weight_g: bool,
+    bias_g: bool,
+) -> Any:
+    gradient, dims = grad_out.float(), _others(input)
+    sum_dy = gradient.sum(dims)
+    sum_dy_xmu = (gradient * (input - _along_channels(mean, input))).sum(dims)
+    like = sum_dy.dtype if weight is None else weight.dtype
+    return sum_dy, sum_dy_xmu, (sum_dy_xmu * invstd).to(like), sum_dy.to(like)
+
+
+@decomposes("batch_norm_backward_elemt")
+def _batch_norm_backward_elemt(
+    grad_out: torch.Tensor,
+    input: torch.Tensor,
+    mean: torch.Tensor,
+    invstd: torch.Tensor,
+    weight: Optional[torch.Tensor],
+    sum_dy: torch.Tensor,
+    sum_dy_xmu: torch.Tensor,
+    count: torch.Tensor,
+) -> torch.Tensor:
+    total = count.sum()
+    centered = (input - _along_channels(mean, input)) * _along_channels(invstd.square() * sum_dy_xmu / total, input)
+    scale = invstd if weight is None else invstd * weight
+    result = (grad_out - _along_channels(sum_dy / total, input) - centered) * _along_channels(scale, input)
+    return result.to(input.dtype)
+
+
 def _parts(self: torch.Tensor, sizes: Sequence[int], dim: int) -> List[torch.Tensor]:
     result, start = [], 0
     for size in sizes:

@@ -63,6 +63,34 @@ def _put(target: torch.Tensor, value: torch.Tensor) -> None:
     target.detach().copy_(value.reshape(target.shape))
 
 
+class _Receive:
+    """Values that another rank sends, which are waited for."""
+
+    def __init__(self, member: Any, tensors: List[torch.Tensor], keys: Any):
+        self._member, self._tensors, self._keys = member, tensors, keys
+        self._source = -1
+        self._completed = False
+
+    @torch.no_grad()
+    def wait(self, timeout: Any = None) -> bool:
+        if not self._completed:
+            for tensor in self._tensors:
+                key, value = self._member.run.receive(self._member, self._keys)
+                self._source = key[1]
+                _put(tensor, value.to(tensor.device))
+            self._completed = True
+        return True
+
+    synchronize = wait
+
+    def is_completed(self) -> bool:
+        return self._completed
+
+    def _source_rank(self) -> int:
+        self.wait()
+        return self._source
+
+
 class LazyProcessGroup(dist.ProcessGroup):
     """A group of torch.distributed."""
 
@@ -100,6 +128,12 @@ class LazyProcessGroup(dist.ProcessGroup):
 
     def name(self) -> str:
         return _worlds.BACKEND
+
+    # Operations between two ranks in one batch are done one by one.
+    supports_coalescing = False
+
+    def _get_backend(self, device: Any) -> "LazyProcessGroup":
+        return self
 
     def shutdown(self) -> None:
         pass
@@ -332,15 +366,11 @@ class LazyProcessGroup(dist.ProcessGroup):
             self._member.run.send((self._name, self._rank, dst, tag), tensor.detach().cpu().clone())
         return _done(tensors)
 
-    @torch.no_grad()
-    def _receive(self, tensors: Any, sources: Sequence[int], tag: int) -> Any:
+    def _receive(self, tensors: Any, sources: Sequence[int], tag: int) -> "_Receive":
         if self._member is None:
             raise ValueError("there is no other rank")
-        for tensor in tensors:
-            keys = [((self._name, src, self._rank, tag), self._ranks[src]) for src in sources]
-            value = self._member.run.receive(self._member, keys)
-            _put(tensor, value.to(tensor.device))
-        return _done(tensors)
+        keys = [((self._name, src, self._rank, tag), self._ranks[src]) for src in sources]
+        return _Receive(self._member, list(tensors), keys)
 
     def recv(self, tensors: Any, src: int, tag: int = 0) -> Any:
         return self._receive(tensors, [src], tag)

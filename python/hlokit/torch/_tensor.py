@@ -119,4 +119,5 @@ def setup(untranslated: Any) -> None:
             folders.append(path + os.sep)
     folders.append(os.path.dirname(os.path.realpath(__file__)) + os.sep)
     folders.append("<")  # generated code
+    _hlokit._torch_before_read(_threads.before_read)
     _hlokit._torch_setup(NATIVE.api(), _DTYPES, untranslated, folders)

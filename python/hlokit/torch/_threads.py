@@ -131,11 +131,12 @@ class Run:
             self._mail[key].append(payload)
             self._changed.notify_all()
 
-    def receive(self, own: "Member", keys: Sequence[Tuple[Any, int]]) -> Any:
-        """The first that was sent for one of the keys, pairs of key and sender."""
+    def receive(self, own: "Member", keys: Sequence[Tuple[Any, int]]) -> Tuple[Any, Any]:
+        """The first key, of pairs of key and sender, for which something was sent, and what was."""
         with self._changed:
             self.wait(own, "idle", lambda: any(self._mail[key] for key, _ in keys), [sender for _, sender in keys], "a receive")
-            return next(self._mail[key] for key, _ in keys if self._mail[key]).popleft()
+            found = next(key for key, _ in keys if self._mail[key])
+            return found, self._mail[found].popleft()
 
 
 class Member:

@@ -11,20 +11,22 @@ The device is a virtual one, SPMD:0: its tensors are whole, and its programs are
 of the mesh, where they run with the collectives that this takes.
 """
 
+import ast
 import collections
-import contextlib
 import dataclasses
 import enum
 import itertools
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+import types
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import torch
+from torch.utils._pytree import tree_flatten
 
 from hlokit import _hlokit
 
 from . import _session
-from ._tensor import adopt, fetch, is_lazy, lazy_of, upload
+from ._tensor import fetch, is_lazy, lazy_of, upload
 
 PartitionSpec = Sequence[Union[int, str, Sequence[Union[int, str]], None]]
 
@@ -92,6 +94,15 @@ class Mesh:
 
     def __str__(self) -> str:
         return str({"device_ids": self.device_ids.tolist(), "mesh_shape": self.mesh_shape, "axis_names": self.axis_names})
+
+    @classmethod
+    def from_str(cls, mesh_str: str) -> Optional["Mesh"]:
+        """The mesh that was printed; None of other text."""
+        try:
+            given = ast.literal_eval(mesh_str)
+            return cls(given["device_ids"], given["mesh_shape"], given["axis_names"])
+        except (ValueError, SyntaxError, KeyError, TypeError):
+            return None
 
     def _axes(self, entry: Any) -> List[int]:
         """The numbers of the axes that a partition spec names for one dimension."""
@@ -203,6 +214,9 @@ def get_sharding_spec(t: torch.Tensor) -> str:
     return "" if found is None or not found[0] else found[3]
 
 
+get_sharding = get_sharding_spec
+
+
 def get_sharding_type(t: torch.Tensor) -> Optional[ShardingType]:
     """How a tensor is distributed; None of one that has no annotation."""
     found = _hlokit._lazy_sharding(_lazy(t))
@@ -217,6 +231,24 @@ def get_sharding_type(t: torch.Tensor) -> Optional[ShardingType]:
 def wrap_if_sharded(x: Any) -> Any:
     """The same: a tensor with an annotation is a torch.Tensor."""
     return x
+
+
+def wrap_as_sharded_tensor(t: torch.Tensor, **_: Any) -> torch.Tensor:
+    return t
+
+
+def unwrap_sharded_tensor(t: torch.Tensor) -> torch.Tensor:
+    return t
+
+
+def enable_manual_sharding(t: torch.Tensor, partition_spec: PartitionSpec, *, mesh: Optional[Mesh] = None) -> torch.Tensor:
+    raise NotImplementedError("manual sharding: programs for the parts of tensors are threads of spawn() (hlokit.torch.spawn)")
+
+
+def disable_manual_sharding(
+    t: torch.Tensor, partition_spec: PartitionSpec, full_shape: Any, *, mesh: Optional[Mesh] = None
+) -> torch.Tensor:
+    raise NotImplementedError("manual sharding: programs for the parts of tensors are threads of spawn() (hlokit.torch.spawn)")
 
 
 class MarkShardingFunction(torch.autograd.Function):
@@ -250,6 +282,24 @@ class ShardingSpec:
 
     def apply(self, t: torch.Tensor) -> None:
         mark_sharding(t, self.mesh, self.partition_spec)
+
+
+def apply_shardings(batch: Any, sharding: Any) -> Any:
+    """Annotates the tensors of a batch by a ShardingSpec for those that have as many dimensions, or by one for each in a dict,
+    list or tuple like the batch."""
+    if sharding is None:
+        return batch
+    if isinstance(sharding, dict):
+        for name, spec in sharding.items():
+            apply_shardings(batch[name], spec)
+    elif isinstance(sharding, (list, tuple)):
+        for value, spec in zip(batch, sharding):
+            apply_shardings(value, spec)
+    else:
+        for tensor in tree_flatten(batch)[0]:
+            if isinstance(tensor, torch.Tensor) and sharding.can_apply(tensor):
+                sharding.apply(tensor)
+    return batch
 
 
 # ---- parts ----
@@ -314,13 +364,34 @@ def set_values(targets: Sequence[torch.Tensor], values: Sequence[torch.Tensor]) 
 # ---- modules ----
 
 
+class XLAPatchedLinear(torch.autograd.Function):
+    """x @ weight.T + bias, whose derivatives do not merge dimensions either."""
+
+    @staticmethod
+    def forward(ctx: Any, input: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None) -> torch.Tensor:  # type: ignore[override]
+        ctx.save_for_backward(input, weight)
+        ctx.has_bias = bias is not None
+        product = torch.einsum("...n,mn->...m", input, weight)
+        return product if bias is None else product + bias
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: torch.Tensor) -> Any:  # type: ignore[override]
+        input, weight = ctx.saved_tensors
+        of_bias = torch.einsum("...m->m", grad_output) if ctx.has_bias else None
+        of_weight = torch.einsum("...m,...n->mn", grad_output, input)
+        return torch.einsum("...m,mn->...n", grad_output, weight), of_weight, of_bias
+
+
 def xla_patched_nn_linear_forward(m: torch.nn.Linear, input: torch.Tensor) -> torch.Tensor:
     """The forward of a linear layer, for `layer.forward = MethodType(xla_patched_nn_linear_forward, layer)`."""
-    return torch.nn.functional.linear(input, m.weight, m.bias)
+    return XLAPatchedLinear.apply(input, m.weight, m.bias)  # type: ignore[no-untyped-call, no-any-return]
 
 
 def apply_xla_patch_to_nn_linear(module: torch.nn.Module, patched: Callable[..., Any] = xla_patched_nn_linear_forward) -> torch.nn.Module:
-    """The module: linear layers need no patch here."""
+    """Gives the linear layers of a module another forward."""
+    for layer in module.modules():
+        if isinstance(layer, torch.nn.Linear):
+            layer.forward = types.MethodType(patched, layer)  # type: ignore[method-assign]
     return module
 
 

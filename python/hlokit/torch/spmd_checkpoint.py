@@ -59,6 +59,8 @@ def _chunk(slices: List[slice]) -> ChunkStorageMetadata:
 class SPMDSavePlanner(DefaultSavePlanner):
     """Writes the parts of tensors of the virtual device, and all else as by default."""
 
+    state_dict: Any
+
     def set_up_planner(self, state_dict: Any, storage_meta: Any = None, is_coordinator: bool = False) -> None:
         super().set_up_planner(state_dict, storage_meta, is_coordinator)
         lazies = {name: value for name, value in self.state_dict.items() if is_lazy(value)}
@@ -91,6 +93,8 @@ class SPMDSavePlanner(DefaultSavePlanner):
 
 class SPMDLoadPlanner(DefaultLoadPlanner):
     """Reads into tensors of the virtual device, whose annotations stay."""
+
+    state_dict: Any
 
     def set_up_planner(self, state_dict: Any, metadata: Any = None, is_coordinator: bool = False) -> None:
         super().set_up_planner(state_dict, metadata, is_coordinator)

@@ -290,21 +290,19 @@ def optimizer_step(
 
 def send_cpu_data_to_device(datas: Any, device: Any, input_sharding: Any = None) -> Any:
     """Copies of the tensors in nested lists and dicts on the device. input_sharding: a spmd.ShardingSpec for those that have
-    as many dimensions, or a dict of them by the keys of the data."""
-    if isinstance(input_sharding, dict):
-        return {key: send_cpu_data_to_device(value, device, input_sharding.get(key)) for key, value in datas.items()}
+    as many dimensions, or for each in a dict, list or tuple like the data."""
     ordinal = _session.target_of(device)
     session = _session.current()
 
     def send(value: Any) -> Any:
-        if isinstance(value, torch.Tensor) and not is_lazy(value):
-            sent = upload(value, session, ordinal)
-            if input_sharding is not None and input_sharding.can_apply(sent):
-                input_sharding.apply(sent)
-            return sent
-        return value
+        return upload(value, session, ordinal) if isinstance(value, torch.Tensor) and not is_lazy(value) else value
 
-    return tree_map(send, datas)
+    sent = tree_map(send, datas)
+    if input_sharding is not None:
+        from . import spmd
+
+        spmd.apply_shardings(sent, input_sharding)
+    return sent
 
 
 def _to_cpu(data: Any) -> Any:

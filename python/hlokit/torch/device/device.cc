@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "lazy_tensor.h"
@@ -32,7 +33,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     setDevice(device);
     return before;
   }
-  c10::Device getDevice() const override { return DeviceOf(kType, current_device); }
+  c10::Device getDevice() const override { return DeviceOf(kTpu, current_device); }
   void setDevice(c10::Device device) const override { uncheckedSetDevice(device); }
   void uncheckedSetDevice(c10::Device device) const noexcept override {
     if (device.has_index()) current_device = device.index();
@@ -59,6 +60,41 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   static c10::Stream DefaultStream(c10::Device device) {
     return c10::Stream(c10::Stream::DEFAULT, device.has_index() ? device : DeviceOf(kType, current_device));
   }
+};
+
+// Memory of the host that is said to be pinned: PyTorch checks that what it asked for is.
+class PinnedAllocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(size_t bytes) override {
+    auto* const memory = new c10::DataPtr(c10::GetAllocator(c10::DeviceType::CPU)->allocate(bytes));
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      pinned_.insert(memory->get());
+    }
+    const auto release = [](void* context) {
+      auto* const memory = static_cast<c10::DataPtr*>(context);
+      {
+        const std::lock_guard<std::mutex> lock(Get().mutex_);
+        Get().pinned_.erase(memory->get());
+      }
+      delete memory;
+    };
+    return {memory->get(), memory, release, c10::DeviceType::CPU};
+  }
+  void copy_data(void* to, const void* from, size_t bytes) const override { default_copy_data(to, from, bytes); }
+
+  static PinnedAllocator& Get() {
+    static PinnedAllocator* const allocator = new PinnedAllocator;
+    return *allocator;
+  }
+  bool Has(const void* data) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return pinned_.count(data) != 0;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<const void*> pinned_;
 };
 
 // A generator of the device: an op that is given one runs on the host with the generator within.
@@ -125,8 +161,8 @@ class TpuHooks final : public at::PrivateUse1HooksInterface {
     return before;
   }
   c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex index) const override { return exchangeDevice(index); }
-  bool isPinnedPtr(const void*) const override { return false; }
-  c10::Allocator* getPinnedMemoryAllocator() const override { return c10::GetAllocator(c10::DeviceType::CPU); }
+  bool isPinnedPtr(const void* data) const override { return PinnedAllocator::Get().Has(data); }
+  c10::Allocator* getPinnedMemoryAllocator() const override { return &PinnedAllocator::Get(); }
   c10::Device getDeviceFromPtr(void*) const override { return DeviceOf(kTpu, current_device); }
   const at::Generator& getDefaultGenerator(c10::DeviceIndex index) const override {
     return DefaultGenerator(kTpu, index);

@@ -94,5 +94,55 @@ TEST_F(ShardingTest, ItIsPartOfTheKey) {
   EXPECT_EQ(compiled(), 2);
 }
 
+// A device that stands for those of a mesh.
+class VirtualDeviceTest : public TracingTest {
+ protected:
+  VirtualDeviceTest() : TracingTest(Options()) {}
+
+  static TracerOptions Options() {
+    TracerOptions options = SmallOptions();
+    options.client.platform = std::string(kSpmdPlatform);
+    options.client.keep_lowered = true;
+    return options;
+  }
+  static std::string TextOf(const Tensor& tensor) {
+    const std::optional<Tiling> tiling = ShardingOf(tensor);
+    return tiling ? tiling->Text() : "";
+  }
+  const Mesh mesh = {.shape = {2, 2}};
+};
+
+TEST_F(VirtualDeviceTest, ResultsOfStepsHaveTheDistributionsThatPropagationFinds) {
+  const Tensor x = F32({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), w = F32({2, 2}, {1, 0, 0, 2});
+  ASSERT_TRUE(MarkSharding(x, mesh, {{0}, {}}).ok());
+  ASSERT_TRUE(MarkSharding(w, mesh, {{}, {1}}).ok());
+  const Tensor y = Matmul(x, w), total = Sum(y);
+  ASSERT_TRUE(tracer.MarkStep().ok());
+  EXPECT_EQ(TextOf(y), "{devices=[2,2]0,1,2,3}");
+  EXPECT_EQ(TextOf(total), "");
+  EXPECT_EQ(Values(y), (std::vector<double>{1, 4, 3, 8, 5, 12, 7, 16}));
+  EXPECT_EQ(Values(total), (std::vector<double>{56}));
+}
+
+TEST_F(VirtualDeviceTest, PartsThatAreNotEqualArePadded) {
+  const Tensor x = Vector({1, 2, 3, 4, 5});
+  ASSERT_TRUE(MarkSharding(x, {.shape = {4}}, {{0}}).ok());
+  EXPECT_EQ(Values(Sum(x)), (std::vector<double>{15}));
+  EXPECT_EQ(Values(x * Scalar(2)), (std::vector<double>{2, 4, 6, 8, 10}));
+}
+
+TEST_F(VirtualDeviceTest, AnAnnotationCanBeTakenAwayAndReplaced) {
+  const Tensor x = Vector({1, 2, 3, 4});
+  const Tensor pending = x + x;
+  for (const Tensor& tensor : {x, pending}) {
+    ASSERT_TRUE(MarkSharding(tensor, {.shape = {4}}, {{0}}).ok());
+    ClearSharding(tensor);
+    EXPECT_EQ(TextOf(tensor), "");
+    ASSERT_TRUE(MarkSharding(tensor, mesh, {{0}}).ok());
+    EXPECT_EQ(TextOf(tensor), "{devices=[2,2]0,1,2,3 last_tile_dim_replicate}");
+  }
+  EXPECT_EQ(Values(pending), (std::vector<double>{2, 4, 6, 8}));
+}
+
 }  // namespace
 }  // namespace hlokit::lazy
