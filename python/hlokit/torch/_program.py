@@ -61,13 +61,14 @@ def compile(
     error. max_different_graphs: more different ones than these are an error."""
     if f is None:
         return _compiled(name or "compile", bool(full_graph), max_different_graphs, set())
-    named = name or getattr(f, "__name__", type(f).__name__)
+    function: Callable[..., Any] = f
+    named = str(name or getattr(f, "__name__", type(f).__name__))
     known: Set[str] = set()
 
     @functools.wraps(f if not isinstance(f, torch.nn.Module) else type(f).forward)
     def call(*args: Any, **kwargs: Any) -> Any:
         with _compiled(named, bool(full_graph), max_different_graphs, known):
-            return f(*args, **kwargs)
+            return function(*args, **kwargs)
 
     return call
 

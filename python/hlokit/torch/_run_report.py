@@ -82,7 +82,7 @@ def _graph_lines(graphs: Sequence[Graph]) -> List[str]:
     keys = [tuple((g.hash, g.reason, g.location) for g in found) for _, found in steps]
     new = {g.hash for g in graphs if g.compiled}  # by any device
     known: Set[str] = set()
-    lines = []
+    lines: List[str] = []
     for start, period, count in _periods(keys):
         if len(lines) >= 3 * _LISTED:
             lines.append(f"  and {len(steps) - start} further steps")
@@ -146,7 +146,7 @@ def _nearest(graph: Graph, recording: Recording, by_hash: Dict[str, Graph]) -> O
 
 
 def _recompilation_lines(entries: Sequence[Dict[str, Any]]) -> List[str]:
-    lines = []
+    lines: List[str] = []
     places: "collections.Counter[str]" = collections.Counter()
     left_out: "collections.Counter[str]" = collections.Counter()
     for entry in entries:

@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy
 import torch
+from torch.utils._pytree import tree_flatten
 
 from . import _lines, runtime, xla_model
 
@@ -230,9 +231,10 @@ def apply_shardings(batch: Any, sharding: Union[None, ShardingSpec, Dict[str, An
         for value, spec in zip(batch, sharding):
             apply_shardings(value, spec)
         return batch
-    for tensor in torch.utils._pytree.tree_flatten(batch)[0]:
-        if isinstance(tensor, torch.Tensor) and sharding.can_apply(tensor):
-            sharding.apply(tensor)
+    of_all: Any = sharding
+    for tensor in tree_flatten(batch)[0]:
+        if isinstance(tensor, torch.Tensor) and of_all.can_apply(tensor):
+            of_all.apply(tensor)
     return batch
 
 
