@@ -269,7 +269,7 @@ CHECKS = {
     "examples: eager": example("eager/train_decoder_only_eager.py", steps=SMALL_DECODER, ends=[r"step: 0, loss: [\d.]+"]),
     "examples: FSDPv2": example("fsdp/train_decoder_only_fsdp_v2.py", options=["--devices=2"], steps=SMALL_DECODER,
                                 ends=[r"step: 0, loss: [\d.]+"]),
-    "examples: scan": example("scan/scan_examples.py", ends=[r"History of sums.*\[1\., 3\., 6\.\]"]),
+    "examples: scan": example("scan/scan_examples.py", ends=[r"History of sums.*\[\[1\.\],\s*\[3\.\],\s*\[6\.\]\]"]),
 }
 
 

@@ -65,13 +65,13 @@ class ProcessGroupXla(dist.ProcessGroup):  # type: ignore[misc]
         return self._name
 
     def _reduction(self, op: Any) -> Any:
-        name = str(op).rpartition(".")[2]
-        if name not in _REDUCTIONS:
-            raise NotImplementedError(f"the backend xla has no reduction {name}")
-        return _REDUCTIONS[name], 1.0 / self._devices if name == "AVG" else 1.0
+        for name, kind in _REDUCTIONS.items():
+            if op == getattr(dist.ReduceOp, name):
+                return kind, 1.0 / self._devices if name == "AVG" else 1.0
+        raise NotImplementedError(f"the backend xla has no reduction {op}")
 
     def allreduce(self, tensors: Any, options: Any = None) -> Any:
-        kind, scale = self._reduction(options.reduceOp if hasattr(options, "reduceOp") else options or "SUM")
+        kind, scale = self._reduction(dist.ReduceOp.SUM if options is None else getattr(options, "reduceOp", options))
         with torch.no_grad():
             xla_model.all_reduce(kind, list(tensors), scale)
         return _work(tensors)
