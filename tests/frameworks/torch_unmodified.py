@@ -197,7 +197,7 @@ def timm(bench):
     images(bench.folder / "pictures")
     command = [source / "train.py", "--data-dir", bench.folder / "pictures", "--model=test_vit", "--num-classes=2", "--img-size=32",
                "--epochs=2", "--batch-size=4", "--workers=1", "--no-aug", "--log-interval=1", "--opt=adamw", "--lr=1e-3",
-               "--sched=none", "--no-prefetcher", "--output", bench.folder / "output"]
+               "--sched=cosine", "--warmup-epochs=0", "--no-prefetcher", "--output", bench.folder / "output"]
     got = bench.recorded([*command, "--device=xla"], EXTRA_PATH=str(source))
     plain = bench.plain([*command, "--device=cpu"], EXTRA_PATH=str(source))
     for run in (got, plain):

@@ -272,7 +272,7 @@ def _fallback_lines(recording: Recording) -> List[str]:
     for metrics in recording.metrics:
         for name, count in metrics["counters"].items():
             if name.startswith("aten::") and name != "aten::_local_scalar_dense" and name not in known:
-                lines.append(f"  {name}: {_times(count)}, its result's size depends on values")
+                lines.append(f"  {name}: {_times(count)}, it runs on the host: the size of its result depends on values")
     return lines
 
 
