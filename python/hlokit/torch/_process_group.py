@@ -70,21 +70,21 @@ class ProcessGroupXla(dist.ProcessGroup):  # type: ignore[misc]
                 return kind, 1.0 / self._devices if name == "AVG" else 1.0
         raise NotImplementedError(f"the backend xla has no reduction {op}")
 
-    def allreduce(self, tensors: Any, options: Any = None) -> Any:
-        kind, scale = self._reduction(dist.ReduceOp.SUM if options is None else getattr(options, "reduceOp", options))
+    def allreduce(self, tensors: Any, opts: Any = None) -> Any:
+        kind, scale = self._reduction(dist.ReduceOp.SUM if opts is None else getattr(opts, "reduceOp", opts))
         with torch.no_grad():
             xla_model.all_reduce(kind, list(tensors), scale)
         return _work(tensors)
 
-    def allreduce_coalesced(self, tensors: Any, options: Any = None) -> Any:
-        return self.allreduce(tensors, options)
+    def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Any:
+        return self.allreduce(tensors, opts)
 
-    def _allgather_base(self, output: torch.Tensor, input: torch.Tensor, options: Any = None) -> Any:
+    def _allgather_base(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Any:
         with torch.no_grad():
             output.copy_(xla_model.all_gather(input.reshape(-1)).reshape(output.shape))
         return _work(output)
 
-    def allgather(self, outputs: Any, inputs: Any, options: Any = None) -> Any:
+    def allgather(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         with torch.no_grad():
             for into, value in zip(outputs, inputs):
                 gathered = xla_model.all_gather(value.unsqueeze(0))
@@ -92,42 +92,42 @@ class ProcessGroupXla(dist.ProcessGroup):  # type: ignore[misc]
                     tensor.copy_(gathered[place])
         return _work([t for into in outputs for t in into])
 
-    def allgather_coalesced(self, outputs: Any, inputs: Any, options: Any = None) -> Any:
-        return self.allgather(outputs, inputs, options)
+    def allgather_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        return self.allgather(outputs, inputs, opts)
 
-    def broadcast(self, tensors: Any, options: Any) -> Any:
-        xla_model.collective_broadcast(list(tensors), int(options.rootRank))
+    def broadcast(self, tensors: Any, opts: Any) -> Any:
+        xla_model.collective_broadcast(list(tensors), int(opts.rootRank))
         return _work(tensors)
 
-    def _reduce_scatter_base(self, output: torch.Tensor, input: torch.Tensor, options: Any) -> Any:
-        kind, scale = self._reduction(options.reduceOp)
+    def _reduce_scatter_base(self, output: torch.Tensor, input: torch.Tensor, opts: Any) -> Any:
+        kind, scale = self._reduction(opts.reduceOp)
         with torch.no_grad():
             part = xla_model.reduce_scatter(kind, input.reshape(-1), scale, 0, self._devices)
             output.copy_(part.reshape(output.shape))
         return _work(output)
 
-    def reduce_scatter(self, outputs: Any, inputs: Any, options: Any) -> Any:
+    def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any) -> Any:
         for output, parts in zip(outputs, inputs):
-            self._reduce_scatter_base(output, torch.cat([p.reshape(-1) for p in parts]), options)
+            self._reduce_scatter_base(output, torch.cat([p.reshape(-1) for p in parts]), opts)
         return _work(outputs)
 
-    def reduce(self, tensors: Any, options: Any) -> Any:
-        kind, scale = self._reduction(options.reduceOp)
+    def reduce(self, tensors: Any, opts: Any) -> Any:
+        kind, scale = self._reduction(opts.reduceOp)
         with torch.no_grad():
             for tensor in tensors:
                 result = xla_model.all_reduce(kind, tensor, scale)
-                if self.rank() == int(options.rootRank):
+                if self.rank() == int(opts.rootRank):
                     tensor.copy_(result)
         return _work(tensors)
 
-    def alltoall_base(self, output: torch.Tensor, input: torch.Tensor, output_splits: Any, input_splits: Any, options: Any = None) -> Any:
+    def alltoall_base(self, output: torch.Tensor, input: torch.Tensor, output_splits: Any, input_splits: Any, opts: Any = None) -> Any:
         if output_splits or input_splits:
             raise NotImplementedError("all_to_all_single with sizes of parts: equal ones only")
         with torch.no_grad():
             output.copy_(xla_model.all_to_all(input, 0, 0, self._devices))
         return _work(output)
 
-    def barrier(self, options: Any = None) -> Any:
+    def barrier(self, opts: Any = None) -> Any:
         if self._devices > 1:
             xla_model.rendezvous("torch.distributed.barrier")
         return _work([])
