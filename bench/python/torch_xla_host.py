@@ -4,8 +4,8 @@
 
 With Python of the environment torch-xla it prints, for each model, the CPU time of recording a training step (forward, backward,
 update) and of the step marker, medians of N steps without executions in flight; with that of the environment torch, on
-hlokit.torch, the ops and nodes of the same step. The unit costs of TorchXlaHostCosts (simulator/export/host_costs.cc) are fitted
-to both: time = op * ops, and marker = sync + visited * nodes.
+hlokit.torch, the ops and nodes of the same step. Their quotients are comparable to the unit costs of PyTorch/XLA's host
+(simulator/export/host_costs.cc), which are those of a TPU's.
 """
 import argparse
 import json

@@ -197,7 +197,7 @@ def timm(bench):
     images(bench.folder / "pictures")
     command = [source / "train.py", "--data-dir", bench.folder / "pictures", "--model=test_vit", "--num-classes=2", "--img-size=32",
                "--epochs=2", "--batch-size=4", "--workers=1", "--no-aug", "--log-interval=1", "--opt=adamw", "--lr=1e-3",
-               "--sched=none", "--no-prefetcher", "--output", bench.folder / "output"]
+               "--sched=cosine", "--warmup-epochs=0", "--no-prefetcher", "--output", bench.folder / "output"]
     got = bench.recorded([*command, "--device=xla"], EXTRA_PATH=str(source))
     plain = bench.plain([*command, "--device=cpu"], EXTRA_PATH=str(source))
     for run in (got, plain):
@@ -227,7 +227,7 @@ def example(path, *arguments, options=(), ends=(), steps=None):
     return check
 
 
-# Examples train large models for hundreds of steps: sizes are replaced, nothing else.
+# Examples train large models for hundreds of steps: sizes are replaced.
 SMALL_RESNET = (
     ("train_resnet_base.py", "self.img_dim = 224", "self.img_dim = 32"),
     ("train_resnet_base.py", "self.batch_size = 128", "self.batch_size = 2"),
@@ -257,7 +257,9 @@ CHECKS = {
     "examples: ResNet with autocast": example("train_resnet_amp.py", steps=SMALL_RESNET, ends=[r"step: 0, loss: [\d.]+"]),
     "examples: data parallel": example("data_parallel/train_resnet_xla_ddp.py", options=["--devices=2"], steps=SMALL_RESNET,
                                        ends=[r"step: 0, loss: [\d.]+"]),
-    "examples: DistributedDataParallel": example("data_parallel/train_resnet_ddp.py", options=["--devices=2"], steps=SMALL_RESNET,
+    "examples: DistributedDataParallel": example("data_parallel/train_resnet_ddp.py", options=["--devices=2"],
+                                                 # In its second step the reducer reads on the host how it made its buckets.
+                                                 steps=(*SMALL_RESNET, ("train_resnet_base.py", "full_graph=True", "full_graph=False")),
                                                  ends=[r"step: 0, loss: [\d.]+"]),
     "examples: SPMD": example("data_parallel/train_resnet_spmd_data_parallel.py", options=["--devices=2"], steps=SMALL_RESNET,
                               ends=[r"step: 0, loss: [\d.]+"]),
@@ -269,7 +271,7 @@ CHECKS = {
     "examples: eager": example("eager/train_decoder_only_eager.py", steps=SMALL_DECODER, ends=[r"step: 0, loss: [\d.]+"]),
     "examples: FSDPv2": example("fsdp/train_decoder_only_fsdp_v2.py", options=["--devices=2"], steps=SMALL_DECODER,
                                 ends=[r"step: 0, loss: [\d.]+"]),
-    "examples: scan": example("scan/scan_examples.py", ends=[r"History of sums.*\[1\., 3\., 6\.\]"]),
+    "examples: scan": example("scan/scan_examples.py", ends=[r"History of sums.*\[\[1\.\],\s*\[3\.\],\s*\[6\.\]\]"]),
 }
 
 

@@ -65,9 +65,17 @@ if "torch._dynamo.backends.registry" in _sys.modules:
     _register_backend()
 
 
+_ON_HOST = "it runs on the host: the size of its result depends on values"
+
+
 def fallbacks() -> "dict[tuple[str, str], int]":
     """The ops that ran on the CPU, with the reason: (name, reason) -> calls."""
-    return dict(_fallback.fallbacks)
+    found = dict(_fallback.fallbacks)
+    known = {name for name, _ in found}
+    for name, count in metrics.ops_on_host().items():
+        if name not in known:
+            found[name, _ON_HOST] = count
+    return found
 
 
 __all__ = [name for name in dir() if not name.startswith("_") and name != "torch"]

@@ -131,8 +131,10 @@ def install() -> None:
     if original is None or check is None:
         return
 
+    supported = original
+
     def devices() -> Any:
-        return [*original(), "xla"]
+        return [*supported(), "xla"]
 
     module._get_fused_kernels_supported_devices = devices  # type: ignore[attr-defined]
     for name in ("adam", "sgd", "adagrad"):

@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The functions of torch_xla itself: devices, steps, regions that are one program, launches."""
 
-import contextlib
 import functools
-import threading
-from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 import torch
 
 from . import _lines, _logs, _session, _trace, xla_model, xla_multiprocessing
-
-_region = threading.local()  # .full_graph: the name of a region of one program; .graphs: programs before it
 
 
 def device(index: Optional[int] = None) -> torch.device:
@@ -61,40 +57,58 @@ def compile(
     error. max_different_graphs: more different ones than these are an error."""
     if f is None:
         return _compiled(name or "compile", bool(full_graph), max_different_graphs, set())
-    named = name or getattr(f, "__name__", type(f).__name__)
+    function: Callable[..., Any] = f
+    named = str(name or getattr(f, "__name__", type(f).__name__))
     known: Set[str] = set()
 
     @functools.wraps(f if not isinstance(f, torch.nn.Module) else type(f).forward)
     def call(*args: Any, **kwargs: Any) -> Any:
         with _compiled(named, bool(full_graph), max_different_graphs, known):
-            return f(*args, **kwargs)
+            return function(*args, **kwargs)
 
     return call
 
 
-@contextlib.contextmanager
-def _compiled(name: str, full_graph: bool, most: Optional[int], known: Set[str]) -> Iterator[None]:
-    sync()
-    ordinal = _session.ordinal_of(None)
-    watches = full_graph or most is not None
-    log: Optional[Any] = _logs.Log(_session.current()) if watches else None
-    try:
-        yield
+class _compiled:
+    """A region that is one program. A class: lines of the program are those of its callers, not of contextlib."""
+
+    def __init__(self, name: str, full_graph: bool, most: Optional[int], known: Set[str]):
+        self._name, self._full_graph, self._most, self._known = name, full_graph, most, known
+        self._log: Optional[_logs.Log] = None
+
+    def __enter__(self) -> None:
         sync()
-    finally:
-        rows: List[Dict[str, Any]] = []
-        if log is not None:
-            rows = [row for row in log.executions() if row["ordinal"] == ordinal]
-            log.stop()
-    extra = [row for row in rows if row["reason"] not in ("step", "loader", "trace")]
-    if full_graph and extra:
-        why = "; ".join(sorted({f"{row['reason']} {row['name']} at {row['location'] or _lines.user_line()}" for row in extra}))
-        raise RuntimeError(f"torch_xla.compile(full_graph=True): {name} ran {len(rows)} programs, because of {why}")
-    if most is not None:
-        known.update(row["hash"] for row in rows)
-        if len(known) > most:
+        if self._full_graph or self._most is not None:
+            self._log = _logs.Log(_session.current())
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        try:
+            if error is None:
+                sync()
+        finally:
+            rows = self._rows()
+        if error is None:
+            self._check(rows)
+
+    def _rows(self) -> List[Dict[str, Any]]:
+        """What this thread's device ran in the region."""
+        if self._log is None:
+            return []
+        rows = [row for row in self._log.executions() if row["ordinal"] == _session.ordinal_of(None)]
+        self._log.stop()
+        return rows
+
+    def _check(self, rows: List[Dict[str, Any]]) -> None:
+        extra = [row for row in rows if row["reason"] not in ("step", "loader", "trace")]
+        if self._full_graph and extra:
+            why = "; ".join(sorted({f"{row['reason']} {row['name']} at {row['location'] or _lines.user_line()}" for row in extra}))
+            raise RuntimeError(f"torch_xla.compile(full_graph=True): {self._name} ran {len(rows)} programs, because of {why}")
+        if self._most is None:
+            return
+        self._known.update(row["hash"] for row in rows)
+        if len(self._known) > self._most:
             reasons = _trace.explain_recompiles()
             raise RuntimeError(
-                f"torch_xla.compile: {name} has {len(known)} different graphs, more than max_different_graphs={most}"
+                f"torch_xla.compile: {self._name} has {len(self._known)} different graphs, more than max_different_graphs={self._most}"
                 + (f"; the last one: {reasons[-1]}" if reasons else "")
             )

@@ -32,7 +32,7 @@ class _Finder:
 
 def is_provided() -> bool:
     """Whether programs get torch_xla from here."""
-    return _Finder in sys.meta_path
+    return any(finder is _Finder for finder in sys.meta_path)
 
 
 def provide_torch_xla() -> None:
@@ -46,5 +46,5 @@ def provide_torch_xla() -> None:
             "torch_xla is installed here: it runs programs on hlokit's plugin, with PJRT_DEVICE=HLOKIT. hlokit.torch takes its "
             "place only where it is not installed"
         )
-    sys.meta_path.append(_Finder)  # type: ignore[arg-type]
+    sys.meta_path.append(_Finder)
     importlib.invalidate_caches()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a whole program executed: the graphs of all its sessions, their recompilations, and a profile."""
 
+import json
 import re
 import time
-import warnings
 from typing import Any, Dict, List, Optional, Tuple
 
 from hlokit import _hlokit
@@ -18,21 +18,20 @@ _NEAREST = re.compile(r"compiling graph (\w+) .*?: nearest is (\w+), (.*)", re.D
 class Recording:
     """Records sessions that begin from now on, until stop()."""
 
-    def __init__(self) -> None:
+    def __init__(self, profile: bool = True) -> None:
         self._logs: List[Tuple[Any, Any]] = []
         self.graphs: List[Graph] = []
         self.reports: List[str] = []
         self.nearest: Dict[str, Tuple[str, str]] = {}  # of a compiled graph: the known one nearest to it, and what the tracer says
         self.metrics: List[Dict[str, Any]] = []
         self.profile: Optional[Any] = None
-        self.warnings: List[Tuple[str, str, int]] = []
         self._start = time.monotonic()
         self.seconds = 0.0
-        self._profiling = True
+        self._profiling = profile
         _session.observe(self._begin)
-        _hlokit._profile_start()
+        if profile:
+            _hlokit._profile_start()
         _active.append(self)
-        self._show = warnings.showwarning
 
     def _begin(self, session: Any) -> None:
         self._logs.append((session, Log(session)))
@@ -48,8 +47,6 @@ class Recording:
         self.seconds = time.monotonic() - self._start
         self.suspend()
         _active.clear()
-        import json
-
         for session, log in self._logs:
             self.graphs += [Graph(session, row) for row in log.executions()]
             if self.graphs and self.graphs[-1]._session is session:

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Sequence, Set, TextIO, Tuple
 
 from hlokit import _errors
 
-from . import _fallback, _lines, _modules, _recompilations
+from . import _fallback, _lines, _modules, _recompilations, parallel_loader
 from ._run_recording import Recording
 from ._trace import Graph, Simulation
 
@@ -17,6 +17,8 @@ HOSTS = ("recorded", "torch_xla")
 _PERIOD = 8  # steps that repeat together
 _LISTED = 20  # lines of a section
 _AT_A_PLACE = 3  # recompilations of one place
+_STARVED = 0.3  # part of a loop's time
+_FEW = 4  # batches
 _OFTEN = 0.5  # part of the steps
 
 
@@ -82,7 +84,7 @@ def _graph_lines(graphs: Sequence[Graph]) -> List[str]:
     keys = [tuple((g.hash, g.reason, g.location) for g in found) for _, found in steps]
     new = {g.hash for g in graphs if g.compiled}  # by any device
     known: Set[str] = set()
-    lines = []
+    lines: List[str] = []
     for start, period, count in _periods(keys):
         if len(lines) >= 3 * _LISTED:
             lines.append(f"  and {len(steps) - start} further steps")
@@ -146,7 +148,7 @@ def _nearest(graph: Graph, recording: Recording, by_hash: Dict[str, Graph]) -> O
 
 
 def _recompilation_lines(entries: Sequence[Dict[str, Any]]) -> List[str]:
-    lines = []
+    lines: List[str] = []
     places: "collections.Counter[str]" = collections.Counter()
     left_out: "collections.Counter[str]" = collections.Counter()
     for entry in entries:
@@ -189,26 +191,21 @@ def _step_traps(recording: Recording, entries: Sequence[Dict[str, Any]]) -> List
     return traps
 
 
-def _loader_traps(recording: Recording) -> List[str]:
-    traps = []
-    for metrics in recording.metrics:
-        wait = metrics["metrics"].get("LoaderWaitTime")
-        made = metrics["metrics"].get("LoaderBatchTime")
-        if not wait or not made or not made["total_samples"]:
-            continue
-        waited, batch = wait["accumulator"] / 1e9, made["accumulator"] / 1e9 / made["total_samples"]
-        if waited > 0.3 * recording.seconds:
-            traps.append(
-                f"the loader is too slow: of {recording.seconds:.3g} s the program waited {waited:.3g} s for batches, which take "
-                f"{batch * 1e3:.3g} ms each. More workers, or less work for a batch."
+def _loader_traps() -> List[str]:
+    traps = {}
+    for loop in parallel_loader.loops:
+        if loop.batches >= _FEW and loop.waited > _STARVED * loop.seconds and loop.line not in traps:
+            traps[loop.line] = (
+                f"{loop.line}: the loader is too slow: of {loop.seconds:.3g} s the loop waited {loop.waited:.3g} s for its "
+                f"{loop.batches} batches. More workers, or less work for a batch."
             )
-    return traps
+    return list(traps.values())
 
 
 def _traps(recording: Recording, entries: Sequence[Dict[str, Any]]) -> List[str]:
     _modules.check_ties()
     named = [f"{os.path.basename(path)}:{line}: {text}" for text, path, line in _lines.traps]
-    return named + _step_traps(recording, entries) + _loader_traps(recording)
+    return named + _step_traps(recording, entries) + _loader_traps()
 
 
 # ---- the estimate ----
@@ -275,7 +272,7 @@ def _fallback_lines(recording: Recording) -> List[str]:
     for metrics in recording.metrics:
         for name, count in metrics["counters"].items():
             if name.startswith("aten::") and name != "aten::_local_scalar_dense" and name not in known:
-                lines.append(f"  {name}: {_times(count)}, its result's size depends on values")
+                lines.append(f"  {name}: {_times(count)}, it runs on the host: the size of its result depends on values")
     return lines
 
 

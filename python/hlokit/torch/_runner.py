@@ -30,9 +30,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--devices", type=int, default=None, help="devices of this process, xla:0 and on; spawn uses all (default: 1)")
     parser.add_argument("--engine", default="fast", choices=("exact", "fast", "reference"), help="what computes values (default: fast)")
     parser.add_argument("--num-threads", type=int, default=0, help="threads of the engine (default: one for each processor)")
-    parser.add_argument("--host", default="recorded", help="the host of the estimate: recorded, as it was here, or torch_xla, as with PyTorch/XLA (default: recorded)")
+    hosts = "the host of the estimate: recorded, as it was here, or torch_xla, at PyTorch/XLA's costs (default: recorded)"
+    parser.add_argument("--host", default="recorded", help=hosts)
     parser.add_argument("--report", metavar="DIR", help="a folder for the report: report.json, a page, the graphs as HLO and lazy IR")
-    parser.add_argument("--no-estimate", action="store_true", help="no simulation of the device")
+    parser.add_argument("--no-estimate", action="store_true", help="no simulation of the device, and no profile, whose size grows with the steps")
     parser.add_argument("-m", dest="module", metavar="MODULE", help="run a module, such as accelerate.commands.launch")
     return parser
 
@@ -119,7 +120,7 @@ def main(arguments: List[str]) -> int:
     if options.host not in _run_report.HOSTS:
         parser.error(f"--host: expected one of {', '.join(_run_report.HOSTS)}")
     _chip.set_device(options.device)
-    recording = _run_recording.Recording()
+    recording = _run_recording.Recording(profile=not options.no_estimate)
     ht.configure(options.devices or 1, engine=options.engine, num_threads=options.num_threads)
     code = _run(path, options.module, rest)
     sys.stdout.flush()

@@ -6,7 +6,7 @@ import socket
 import sys
 import time
 from concurrent import futures
-from typing import Any, Callable, Iterable, Iterator, List
+from typing import Any, Callable, Iterable, Iterator, List, Optional
 
 import torch
 from torch.utils._pytree import tree_flatten, tree_map
@@ -76,8 +76,8 @@ def eprint(*args: Any, **kwargs: Any) -> None:
     print(*args, file=sys.stderr, **kwargs)
 
 
-def timed(fn: Callable[[], Any], msg: str = "", printfn: Callable[..., Any] = eprint) -> Any:
-    if not printfn:
+def timed(fn: Callable[[], Any], msg: str = "", printfn: Optional[Callable[..., Any]] = eprint) -> Any:
+    if printfn is None:
         return fn()
     start = time.time()
     result = fn()
