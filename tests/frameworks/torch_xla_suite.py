@@ -84,9 +84,15 @@ class TorchXlaSuite(suite.Suite):
                 "HF_HUB_OFFLINE": "1", "SUITE_FILE": str(self.tests / group.files[0])}
 
     def paths(self, group):
-        """Where a program finds what it imports: its own folder, and that of all tests."""
+        """Where a program finds what it imports: its own folder, and that of all tests; and what the processes that it
+        starts import, its own file as a part of the package `test`, whose folder has more than that beside it."""
+        packages = self.results / "packages"
+        packages.mkdir(parents=True, exist_ok=True)
+        package = packages / self.tests.name
+        if not package.is_symlink():
+            package.symlink_to(self.tests)
         folders = {str((self.tests / name).parent) for name in group.files}
-        return sorted(folders, reverse=True) + [str(self.tests)]
+        return sorted(folders, reverse=True) + [str(self.tests), str(packages)]
 
     def run_process(self, backend, group, record, chosen):
         with tempfile.TemporaryDirectory() as scratch:
