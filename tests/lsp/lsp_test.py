@@ -134,6 +134,21 @@ class Navigation(ServerTest):
         self.assertIn("layer/h\"", renamed)
         self.assertEqual(fingerprint(text), fingerprint(renamed))
 
+    def test_a_string_of_several_lines(self):
+        text = PROGRAM.replace('op_name="jit(f)/layer/tanh"', 'op_name="a\n}\n\\"b{"')
+        self.open(text)
+        self.assertEqual(self.client.published(URI), [])
+        edit = self.at("rename", "%e =", after=1, text=text, newName="exp")
+        self.assertEqual(fingerprint(apply(text, edit["changes"][URI])), fingerprint(text))
+        symbols = self.client.about("textDocument/documentSymbol", URI)
+        self.assertEqual([c["name"] for c in symbols[2]["children"]][-2:], ["e", "s"])
+
+    def test_a_string_that_is_open_ends_before_the_next_instruction(self):
+        text = PROGRAM.replace('op_name="jit(f)/layer/tanh"', 'op_name="jit(f)/layer/tanh')
+        self.open(text)
+        symbols = self.client.about("textDocument/documentSymbol", URI)
+        self.assertEqual([c["name"] for c in symbols[2]["children"]], ["x", "w", "h", "zero", "idle", "e", "s"])
+
     def test_rename_of_a_computation(self):
         self.open()
         edit = self.at("rename", "%sum (", after=1, newName="%add_f32")

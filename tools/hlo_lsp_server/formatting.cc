@@ -59,7 +59,7 @@ bool FindComments(const TextDocument& text, const SymbolIndex& index, std::vecto
   const char* const end = all.data() + all.size();
   for (const char* p = all.data(); (p = scan::FindAny<'/', '"'>(p, end)) < end;) {
     if (*p++ == '"') {
-      while ((p = scan::FindAny<'"', '\\', '\n'>(p, end)) < end && *p == '\\') p = std::min(p + 2, end);
+      while ((p = scan::FindAny<'"', '\\'>(p, end)) < end && *p == '\\') p = std::min(p + 2, end);
       if (p < end) ++p;
       continue;
     }
@@ -143,6 +143,10 @@ absl::Status Formatting(const Request& request, JsonWriter* result) {
   }
   if (!comments.empty() && request.settings.style == FormatStyle::kCanonical) {
     return absl::FailedPreconditionError("the canonical form has other names, so comments would lose their place");
+  }
+  if (request.settings.style == FormatStyle::kCanonical && document.analysis().modules()[0]->may_have_control_edges()) {
+    return absl::FailedPreconditionError(
+        "the canonical form has other names, which control dependencies do not follow");
   }
   const std::string printed = ToString(*document.analysis().modules()[0], OptionsOf(request.settings.style));
   const std::string formatted = WithComments(printed, comments);

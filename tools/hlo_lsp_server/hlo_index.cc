@@ -157,13 +157,17 @@ class HloIndexer {
     }
     return false;
   }
-  // From after the opening quote to after the closing one, or to the end of the line.
+  // From after the opening quote to after the closing one. A string may have line breaks; one that is not closed ends
+  // where an instruction begins.
   void SkipString() {
     while (p_ < end_) {
       p_ = scan::FindAny<'"', '\\', '\n'>(p_, end_);
-      if (p_ >= end_ || *p_ == '\n') return;
-      if (*p_++ == '"') return;
-      if (p_ < end_ && *p_ != '\n') ++p_;
+      if (p_ >= end_) return;
+      const char c = *p_;
+      if (c == '\n' && BeginsInstruction(p_ + 1)) return;
+      ++p_;
+      if (c == '"') return;
+      if (c == '\\' && p_ < end_ && *p_ != '\n') ++p_;
     }
   }
 

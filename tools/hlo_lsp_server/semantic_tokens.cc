@@ -57,7 +57,6 @@ class TokenWriter {
         if (!Named(start)) Write(start, p_, kTokenNumber, 0);
       } else if (c == '"') {
         String(base + all.size());
-        Write(start, p_, kTokenString, 0);
       } else if (c == '/' && p_ + 1 < end && p_[1] == '/') {
         p_ = scan::FindAny<'\n', '\r'>(p_, base + all.size());
         Write(start, p_, kTokenComment, 0);
@@ -77,14 +76,23 @@ class TokenWriter {
     const Symbol& near = index_.symbol(index_.FirstEndingAfter(range_.begin));
     return near.kind == SymbolKind::kInstruction && near.begin <= line && line <= near.end ? near.begin : line;
   }
+  // A string, with a token on each of its lines. It ends at the end of its line if it is not closed before the next
+  // name.
   void String(const char* end) {
-    ++p_;
-    while (p_ < end) {
-      p_ = scan::FindAny<'"', '\\', '\n'>(p_, end);
-      if (p_ >= end || *p_ == '\n') return;
-      if (*p_++ == '"') return;
-      if (p_ < end) ++p_;
+    const char* const base = text_.text().data();
+    const char* start = p_++;
+    const size_t next = index_.LowerBound(static_cast<uint32_t>(p_ - base));
+    const char* const limit = next < index_.occurrences().size() ? base + index_.occurrences()[next].offset : end;
+    const char* close = p_;
+    while ((close = scan::FindAny<'"', '\\'>(close, limit)) < limit && *close == '\\')
+      close = std::min(close + 2, limit);
+    const char* const stop = close < limit ? close + 1 : scan::FindAny<'\n'>(p_, end);
+    while ((p_ = scan::FindAny<'\n'>(p_, stop)) < stop) {
+      Write(start, p_, kTokenString, 0);
+      start = ++p_;
     }
+    p_ = stop;
+    Write(start, stop, kTokenString, 0);
   }
   // A token is on one line.
   void Comment(const char* end) {

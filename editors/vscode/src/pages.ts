@@ -12,13 +12,15 @@ const bridge = `
   addEventListener("hlo-select", (event) => host.postMessage({ selected: String(event.detail) }));
   addEventListener("message", (event) => {
     const name = event.data && event.data.select;
-    if (typeof name === "string") location.hash = PREFIX + "n=" + encodeURIComponent(name);
+    // Of a report, the graph is shown only while somebody looks at it.
+    if (typeof name !== "string" || (AREA && !location.hash.startsWith("#" + AREA))) return;
+    location.hash = (AREA ? "#" + AREA + "&" : "#") + "n=" + encodeURIComponent(name);
   });
 })();`;
 
-// Returns the page with the script. Its graph is a part of the report, and has a name in the fragment there.
+// Returns the page with the script. In the report the graph is a part, named in the fragment.
 export function withBridge(html: string, kind: "graph" | "report"): string {
-  const script = `<script>${bridge.replace("PREFIX", kind === "report" ? '"#graph&"' : '"#"')}</script>`;
+  const script = `<script>${bridge.replaceAll("AREA", kind === "report" ? '"graph"' : '""')}</script>`;
   const at = html.indexOf("</head>");
   return at < 0 ? script + html : html.slice(0, at) + script + html.slice(at);
 }
