@@ -166,7 +166,7 @@ class HostNumbers(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         values = tree_leaves((args, kwargs))
-        if any(isinstance(v, _tensor.XlaTensor) for v in values) and any(_is_host_number(v) for v in values):
+        if any(_tensor.is_lazy(v) for v in values) and any(_is_host_number(v) for v in values):
             args, kwargs = tree_map(self._constant, (args, kwargs or {}))
         return func(*args, **(kwargs or {}))
 
@@ -177,7 +177,7 @@ class HostNumbers(TorchDispatchMode):
 
 
 def _is_host_number(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and not isinstance(value, _tensor.XlaTensor) and value.dim() == 0 and value.device.type == "cpu"
+    return isinstance(value, torch.Tensor) and not _tensor.is_lazy(value) and value.dim() == 0 and value.device.type == "cpu"
 
 
 class Recorder:
@@ -198,12 +198,12 @@ class Recorder:
 
     def argument(self, shape: Sequence[int], dtype: torch.dtype, name: str, label: str = "", data: Any = None) -> Argument:
         tensor = self.new(shape, dtype)
-        return Argument(tensor, _hlokit._captured_value(tensor._lazy), name, label or name, data)
+        return Argument(tensor, _hlokit._captured_value(_tensor.lazy_of(tensor)), name, label or name, data)
 
     def seed(self) -> Argument:
         """The seed of random numbers as the last argument; drop_unused_seed() drops it from a program that draws none."""
         argument = self.argument((), torch.int64, "seed")
-        _hlokit._lazy_set_seed(argument.tensor._lazy)
+        _hlokit._lazy_set_seed(_tensor.lazy_of(argument.tensor))
         return argument
 
     @contextlib.contextmanager
@@ -260,7 +260,7 @@ class Recorder:
         value: Any = graph
         for part in node.target.split("."):
             value = getattr(value, part)
-        if isinstance(value, torch.Tensor) and not isinstance(value, _tensor.XlaTensor):
+        if isinstance(value, torch.Tensor) and not _tensor.is_lazy(value):
             if type(value) not in (torch.Tensor, torch.nn.Parameter):
                 raise Unsupported(node, "a tensor without values")
             constant = self.argument(value.shape, value.dtype, "constant", node.target, value.detach())
@@ -328,7 +328,7 @@ class Recorder:
     def module(self, results: Sequence[Any], arguments: Sequence[Argument], name: str) -> hlokit.Module:
         """The program that computes the results."""
         calls, self.calls = self.calls, []
-        roots = [tensor._lazy for tensor in results] + [t._lazy for call in calls for t in call.operands]
+        roots = [_tensor.lazy_of(tensor) for tensor in results] + [_tensor.lazy_of(t) for call in calls for t in call.operands]
         given = [*arguments, *(a for call in calls for a in call.results), *self.constants]
         if not roots:
             raise ValueError("the graph has no results that are tensors")
@@ -351,7 +351,7 @@ def _one(values: List[Any]) -> Any:
 
 
 def _is_on_host(value: Any) -> bool:
-    if not isinstance(value, torch.Tensor) or isinstance(value, _tensor.XlaTensor):
+    if not isinstance(value, torch.Tensor) or _tensor.is_lazy(value):
         return False
     return not torch._C._functorch.is_functorch_wrapped_tensor(value)
 
