@@ -352,3 +352,18 @@ def test_modes_of_execution_have_the_same_values(mode):
         assert max(graph.nodes for graph in trace.graphs) < 25 and len(trace.graphs) > 50
     with pytest.raises(ValueError, match="there is no mode 'eager': fused, strict"):
         ht.eager_mode("eager")
+
+
+@pytest.mark.parametrize("sizes", [((10, 8), (3, 8, 16)), ((3, 4, 8), (8, 8)), ((4, 8), (8, 16))], ids=["rows", "columns", "sum"])
+def test_products_of_groups_are_recorded(dev, sizes):
+    ends = torch.tensor([3, 3, 8], dtype=torch.int32)
+    theirs, ours = [], []
+    for device, values in (("cpu", theirs), (dev, ours)):
+        torch.manual_seed(0)
+        a, b = (torch.randn(size).to(device).requires_grad_() for size in sizes)
+        rows = slice(8 if len(sizes[0]) == 2 and len(sizes[1]) == 3 else None)  # rows of no group have any value on the CPU
+        result = torch._grouped_mm(a, b, ends.to(device))[rows]
+        result.sin().sum().backward()
+        values += [result, a.grad[rows], b.grad]
+    assert "aten::_grouped_mm" not in {name for name, _ in ht.fallbacks()}
+    assert all(torch.allclose(x.cpu(), y, atol=1e-5) for x, y in zip(ours, theirs))

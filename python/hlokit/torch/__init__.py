@@ -23,6 +23,7 @@ from . import (
     _eager,
     _fallback,
     _fused_optimizers,
+    _grouped_products,
     _modules,
     _recurrent_cells,
     _tensor,
