@@ -298,12 +298,14 @@ def _to_copy(func: Any, args: Any, kwargs: Any) -> Any:
         with of_type(device.type):
             return upload(tensor.to(dtype or tensor.dtype), _session.current(), _session.target_of(device))
     session, here = _hlokit._lazy_session(lazy_of(tensor)), _hlokit._lazy_ordinal(lazy_of(tensor))
-    if device is None or (device.type in TYPES and _session.ordinal_of(device) == here):
-        if device is None or device.type == tensor.device.type:
-            return NotImplemented
-        _seen.setdefault(func, _plans.add(func))
+    if device is None:
+        return NotImplemented
+    if device.type in TYPES and _session.ordinal_of(device) == here:
+        copied = aten._to_copy.default(tensor, **{name: value for name, value in kwargs.items() if name != "device"})
+        if device.type == tensor.device.type:
+            return copied
         with of_type(device.type):
-            return _hlokit._torch_try(func, (tensor,), {} if dtype is None else {"dtype": dtype})[0]
+            return _hlokit._torch_wrap(lazy_of(copied))
     if device.type == "meta":
         return torch.empty(tuple(tensor.shape), dtype=dtype or tensor.dtype, device="meta")
     _eager.before_read(tensor)

@@ -406,4 +406,7 @@ def create(options: Any, backend_options: Any = None) -> LazyProcessGroup:
         raise ValueError("ranks of the backend hlokit are threads of one process: hlokit.torch.spawn(fn, nprocs=N)")
     if member is not None:
         member.join()
+        from . import _sharded_random  # imports DTensor, of which it needs a part
+
+        _sharded_random.install()
     return LazyProcessGroup(options.group_rank, options.group_size, ranks, options.group_id)
