@@ -274,6 +274,17 @@ def test_tied_weights(tmp_path: pathlib.Path) -> None:
     assert "one parameter" not in err
 
 
+def test_host_of_torch_xla(tmp_path: pathlib.Path) -> None:
+    steps = []
+    for host in ("recorded", "torch_xla"):
+        _, err = run(tmp_path, TRAINING, f"--host={host}", f"--report={tmp_path / host}")
+        document = json.loads((tmp_path / host / "report.json").read_text())
+        phases = {p["phase"]: p["time_per_step_us"] for p in document["host"]["phases"]}
+        steps.append((document["bound_by"], phases["execute call"], phases["IR generation"]))
+    (_, call, record), (bound, xla_call, xla_record) = steps
+    assert bound == "host" and xla_call > 1800 > 10 * call and xla_record > 10 * record
+
+
 @pytest.mark.parametrize("kind", ["AdamW", "Adam", "SGD", "Adagrad"])
 def test_fused_optimizers(kind: str) -> None:
     import hlokit.torch as ht

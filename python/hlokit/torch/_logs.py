@@ -15,17 +15,22 @@ class _Shared:
         self.session = session
         self.log = _hlokit.TraceLog(session)
         self.users = 0
+        self.traced = False  # by a trace of the program, of which there is one at a time
 
 
 class Log:
-    """What a session executes from now on, until stop()."""
+    """What a session executes from now on, until stop(). trace: for a trace of the program; a second one is an error."""
 
-    def __init__(self, session: Any):
+    def __init__(self, session: Any, trace: bool = False):
         self._key = id(session)
         with _lock:
             if self._key not in _shared:
                 _shared[self._key] = _Shared(session)
             self._shared = _shared[self._key]
+            if trace and self._shared.traced:
+                raise ValueError("the device is traced already")
+            self._trace = trace
+            self._shared.traced |= trace
             self._shared.users += 1
         self._stopped = False
         self._before = self._counts()
@@ -57,6 +62,7 @@ class Log:
             if self._stopped:
                 return
             self._stopped = True
+            self._shared.traced &= not self._trace
             self._shared.users -= 1
             if self._shared.users == 0:
                 self._shared.log.stop()

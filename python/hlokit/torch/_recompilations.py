@@ -61,7 +61,8 @@ def _place(node: Node, users: Dict[int, Node]) -> str:
 
 
 def _at(location: str) -> str:
-    return f", at {location}" if location else ""
+    # Collectives are recorded by hlokit itself, whose lines say nothing to a user.
+    return f", at {location}" if location and not location.startswith("hlokit::") else ""
 
 
 def differences(new: str, old: str) -> List[str]:

@@ -141,7 +141,7 @@ class Trace:
 
     def __init__(self, session: Any):
         self._session = session
-        self._log: Optional[_logs.Log] = _logs.Log(session)
+        self._log: Optional[_logs.Log] = _logs.Log(session, trace=True)
         self._rows: List[Dict[str, Any]] = []
         self._graphs: List[Graph] = []
         self._report = ""

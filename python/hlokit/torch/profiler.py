@@ -17,7 +17,7 @@ _device = ""
 
 def start_server(port: int, only_on_master: bool = True, device: Optional[str] = None) -> Any:
     """A profiler on localhost:port, for hlo-profile capture and TensorBoard. Keep the result: its end is the server's."""
-    device = device or _chip.device()
+    device = _chip.device() if device is None else device
     _simulate.check_device(device)
     return _hlokit._profiler_serve(port, device)
 
@@ -25,7 +25,7 @@ def start_server(port: int, only_on_master: bool = True, device: Optional[str] =
 def start_trace(log_dir: str, device: Optional[str] = None) -> None:
     """Begins a profile that stop_trace writes below log_dir, in TensorBoard's layout."""
     global _logdir, _device
-    device = device or _chip.device()
+    device = _chip.device() if device is None else device
     _simulate.check_device(device)
     _run_recording.suspend()
     _hlokit._profile_start()
