@@ -89,7 +89,7 @@ def undefined(op: Any, dtype: torch.dtype, sample: Any) -> str:
     """Why a call has no result to compare with."""
     if op.name == "byte" and dtype.is_floating_point:
         return "negative floats as unsigned integers: undefined in C++"
-    if op.name == "polygamma" and dtype in (torch.int8, torch.int16, torch.int32, torch.int64):
+    if op.name in ("polygamma", "special.polygamma") and dtype in (torch.int8, torch.int16, torch.int32, torch.int64):
         return "torch has large numbers at the poles, which are infinite"
     if op.name in ("unique", "unique_consecutive") and sample.kwargs.get("sorted") is False:
         return "no order is specified"

@@ -80,6 +80,8 @@ class BackwardContext {
 
 // Returns the conjugate of a complex tensor, others unchanged.
 Tensor Conjugate(const Tensor& t);
+// Returns false, with an error, for complex matrices in argument 0.
+bool HasRealMatrices(BackwardContext& c);
 
 namespace derivative {
 inline IntList Sizes(Shape s) { return IntList(s.dims().begin(), s.dims().end()); }

@@ -13,6 +13,7 @@ Tensor Skew(const Tensor& t) { return t - Swap(t); }
 }  // namespace
 
 void TriangularSolve(BackwardContext& c) {
+  if (!HasRealMatrices(c)) return;
   // A x = b: the gradient of b solves the transposed system, that of A is -gb x', in A's triangle.
   const Tensor a = c.in(1), x = c.out(0), g = c.grad_output_or_zeros(0);
   const bool upper = c.bool_arg(2), transpose = c.bool_arg(3), unit = c.bool_arg(4);
@@ -25,6 +26,7 @@ void TriangularSolve(BackwardContext& c) {
   }
 }
 void SolveTriangular(BackwardContext& c) {
+  if (!HasRealMatrices(c)) return;
   const Tensor a = c.in(0), x = c.out();
   const bool upper = c.bool_arg(2), left = c.bool_arg(3), unit = c.bool_arg(4);
   const Tensor gb = InvokeOp(Op::linalg_solve_triangular, Swap(a), c.grad_output(), !upper, left, unit);
@@ -36,6 +38,7 @@ void SolveTriangular(BackwardContext& c) {
 }
 // A = Q R with at least as many rows as columns: (gQ + Q sym(R gR' - gQ' Q)) R'^-1, sym copying the lower triangle up.
 void Qr(BackwardContext& c) {
+  if (!HasRealMatrices(c)) return;
   const Tensor q = c.out(0), r = c.out(1);
   const Tensor gq = c.grad_output_or_zeros(0), gr = c.grad_output_or_zeros(1);
   if (q.size(-1) != r.size(-1)) {
@@ -48,6 +51,7 @@ void Qr(BackwardContext& c) {
   c.set(0, Swap(InvokeOp(Op::linalg_solve_triangular, r, Swap(rhs), true)));
 }
 void Cholesky(BackwardContext& c) {
+  if (!HasRealMatrices(c)) return;
   // With L lower: phi = tril(L' g) with half of its diagonal; the gradient is L'^-1 phi L^-1, symmetrized.
   const bool upper = c.bool_arg(1);
   const Tensor l = upper ? Swap(c.out()) : c.out();
@@ -63,6 +67,7 @@ void Cholesky(BackwardContext& c) {
 //   + (I - U U') gU S^-1 V' if there are more rows, + U S^-1 gV' (I - V V') if there are more columns.
 // Vectors beyond the singular values are not determined by the matrix and have no gradient.
 void Svd(BackwardContext& c) {
+  if (!HasRealMatrices(c)) return;
   const bool old_name = c.op() == Op::svd;
   if (old_name && !c.bool_arg(2)) {
     // Without vectors only the singular values are differentiable; the vectors are decomposed anew.

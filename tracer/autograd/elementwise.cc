@@ -77,8 +77,9 @@ void Atanh(BackwardContext& c) { c.set(0, c.grad_output() / Rsub(c.in(0) * c.in(
 void Tan(BackwardContext& c) { c.set(0, c.grad_output() * Add(c.out() * c.out(), 1)); }
 void Atan(BackwardContext& c) { c.set(0, c.grad_output() / Add(c.in(0) * c.in(0), 1)); }
 void Square(BackwardContext& c) { c.set(0, c.grad_output() * (c.in(0) * Scalar(2))); }
-void Tanh(BackwardContext& c) { c.set(0, InvokeOp(Op::tanh_backward, c.grad_output(), c.out())); }
-void Sigmoid(BackwardContext& c) { c.set(0, InvokeOp(Op::sigmoid_backward, c.grad_output(), c.out())); }
+// What is saved comes conjugated, as factors of derivatives are; these ops conjugate themselves.
+void Tanh(BackwardContext& c) { c.set(0, InvokeOp(Op::tanh_backward, c.grad_output(), Conjugate(c.out()))); }
+void Sigmoid(BackwardContext& c) { c.set(0, InvokeOp(Op::sigmoid_backward, c.grad_output(), Conjugate(c.out()))); }
 void Relu(BackwardContext& c) { c.set(0, InvokeOp(Op::threshold_backward, c.grad_output(), c.out(), 0)); }
 void NanToNum(BackwardContext& c) { c.set(0, Masked(c.grad_output(), InvokeOp(Op::isfinite, c.in(0)))); }
 void Logit(BackwardContext& c) {

@@ -20,19 +20,23 @@ Tensor InverseDifferences(const Tensor& x) {
 }  // namespace
 
 void LinalgDet(BackwardContext& c) {
+  if (!HasRealMatrices(c)) return;
   c.set(0, Matrices(c.grad_output() * c.out()) * Adjoint(InvokeOp(Op::linalg_inv, c.in(0))));
 }
 void LinalgSlogdet(BackwardContext& c) {
+  if (!HasRealMatrices(c)) return;
   // The sign is constant where it has a derivative.
   if (!c.grad_output(1).defined()) return c.set(0, ZerosLike(c.in(0)));
   c.set(0, Matrices(c.grad_output(1)) * Adjoint(InvokeOp(Op::linalg_inv, c.in(0))));
 }
 void LinearSolve(BackwardContext& c) {
+  if (!HasRealMatrices(c)) return;
   const Tensor of_b = InvokeOp(Op::linear_solve, Adjoint(c.in(0)), c.grad_output());
   if (c.needs(0)) c.set(0, -Matmul(of_b, Adjoint(c.out())));
   if (c.needs(1)) c.set(1, of_b);
 }
 void CholeskySolve(BackwardContext& c) {
+  if (!HasRealMatrices(c)) return;
   // As in torch, the other triangle of the factor has a gradient too.
   const bool upper = c.bool_arg(2);
   const Tensor factor = c.in(1), of_b = InvokeOp(Op::cholesky_solve, c.grad_output(), factor, upper);
@@ -42,6 +46,7 @@ void CholeskySolve(BackwardContext& c) {
   c.set(1, -(upper ? Matmul(factor, both) : Matmul(both, factor)));
 }
 void LinalgEigh(BackwardContext& c) {
+  if (!HasRealMatrices(c)) return;
   const Tensor values = c.out(0), v = c.out(1);
   Tensor inner = WithDiagonal(c.grad_output_or_zeros(0));
   if (c.grad_output(1).defined()) {
@@ -51,6 +56,7 @@ void LinalgEigh(BackwardContext& c) {
 }
 // Golub and Pereyra's formula for the pseudoinverse P of A, of constant rank.
 void Pinverse(BackwardContext& c) {
+  if (!HasRealMatrices(c)) return;
   const Tensor a = c.in(0), p = c.out(), pt = Adjoint(p), gt = Adjoint(c.grad_output());
   if (a.size(-2) <= a.size(-1)) {
     const Tensor k = Matmul(gt, p), kpt = Matmul(k, pt);

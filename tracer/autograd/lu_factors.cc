@@ -6,6 +6,10 @@
 namespace hlokit::lazy::derivative {
 
 void LuNode(BackwardContext& c) {
+  if (!HasRealMatrices(c)) return;
+  if (c.shape(0).dim(c.shape(0).rank() - 1) != c.shape(0).dim(c.shape(0).rank() - 2)) {
+    return c.Fail(absl::UnimplementedError("the derivative of the LU factors of matrices that are not square"));
+  }
   if (!c.grad_output(0).defined()) return c.set(0, ZerosLike(c.in(0)));
   // d A = P (dL U + L dU): L' dA' U' has the gradient of L below the diagonal and that of U from there up.
   const Tensor lu = c.out(0), g = c.grad_output(0), identity = InvokeOp(Op::eye, lu.size(-1), lu.dtype());

@@ -131,6 +131,12 @@ void derivative::None(BackwardContext&) {}
 
 Tensor Conjugate(const Tensor& t) { return t.defined() && IsComplex(t.dtype()) ? InvokeOp(Op::conj_physical, t) : t; }
 
+bool HasRealMatrices(BackwardContext& c) {
+  if (!IsComplex(c.shape(0).element_type())) return true;
+  c.Fail(absl::UnimplementedError("the derivative for complex matrices"));
+  return false;
+}
+
 BackwardContext::BackwardContext(const Node* function, const Outputs* gradients)
     : function_(*function), gradients_(*gradients), saved_(function->slots.size()), results_(function->slots.size()) {
   const Schema& schema = SchemaOf(function_.op);

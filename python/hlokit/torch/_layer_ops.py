@@ -45,17 +45,44 @@ def _embedding_bag_backward(
 ) -> torch.Tensor:
     if sparse:
         raise NotRecorded("sparse gradients")
+    bags = _bags(indices, offsets[: grad.shape[0]])
+    return _bag_gradient(grad, indices, bags, maximum, count, by_frequency, mode, weights, padding)
+
+
+@decomposes("_embedding_bag_dense_backward")
+def _embedding_bag_dense_backward(
+    grad: torch.Tensor,
+    indices: torch.Tensor,
+    offset2bag: torch.Tensor,
+    bag_size: torch.Tensor,
+    maximum: torch.Tensor,
+    count: int,
+    by_frequency: bool,
+    mode: int,
+    weights: Optional[torch.Tensor],
+    padding: int = -1,
+) -> torch.Tensor:
+    if offset2bag.numel() != indices.numel():
+        raise NotRecorded("no bags of indices")
+    return _bag_gradient(grad, indices, offset2bag, maximum, count, by_frequency, mode, weights, padding)
+
+
+def _bag_gradient(
+    grad: torch.Tensor, indices: torch.Tensor, bags: torch.Tensor, maximum: torch.Tensor, count: int, by_frequency: bool, mode: int,
+    weights: Optional[torch.Tensor], padding: int
+) -> torch.Tensor:
+    """The gradient of the table, given the bag of each index."""
     result = aten.new_zeros.default(grad, [count, grad.shape[1]])
     if grad.numel() == 0 or indices.numel() == 0:
         return result  # type: ignore[no-any-return]
+    bags = bags.to(torch.int64)
     if mode == 2:
         used = aten.ge.Scalar(maximum, 0)
         places = aten.where.ScalarOther(used, maximum, 0).to(torch.int64)
-        added = aten.where.ScalarOther(used, grad, 0.0)
         # An empty bag has no largest element.
-        sizes = aten.gt.Scalar(_counts(_bags(indices, offsets[: grad.shape[0]]), grad.shape[0]), 0).unsqueeze(1)
-        return aten.scatter_add.default(result, 0, places, aten.where.ScalarOther(sizes, added, 0.0))  # type: ignore[no-any-return]
-    bags = _bags(indices, offsets[: grad.shape[0]])
+        sizes = aten.gt.Scalar(_counts(bags, grad.shape[0]), 0).unsqueeze(1)
+        added = aten.where.ScalarOther(aten.logical_and.default(used, sizes), grad, 0.0)
+        return aten.scatter_add.default(result, 0, places, added)  # type: ignore[no-any-return]
     added = aten.index_select.default(grad, 0, bags)
     if weights is not None:
         added = added * weights.unsqueeze(1)

@@ -6,6 +6,7 @@ from typing import Any, List, Optional, Sequence
 
 import torch
 
+from ._complex_numbers import RETRIES
 from ._decompositions import DECOMPOSITIONS, NotRecorded, decomposes
 
 aten = torch.ops.aten
@@ -28,6 +29,39 @@ def _equal(self: torch.Tensor, other: torch.Tensor) -> bool:
 @decomposes("allclose")
 def _allclose(self: torch.Tensor, other: torch.Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     return bool(aten.all.default(aten.isclose.default(self, other, rtol, atol, equal_nan)).item())
+
+
+# ---- variances whose correction is not a whole number ----
+
+
+def _variance(self: torch.Tensor, dim: Any, correction: Any, keepdim: bool) -> torch.Tensor:
+    dims = [d % max(self.dim(), 1) for d in dim] if dim else list(range(self.dim()))
+    count = math.prod(self.shape[d] for d in dims) if self.dim() else 1
+    biased = aten.var.correction(self, dim, correction=0, keepdim=keepdim)
+    rest = max(count - (1.0 if correction is None else float(correction)), 0.0)
+    return biased * count / rest  # type: ignore[no-any-return]
+
+
+def _variances(name: str, root: bool, mean: bool) -> None:
+    func = getattr(getattr(aten, name, None), "correction", None)
+    if func is None:
+        return
+
+    def retry(self: torch.Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+        if not isinstance(correction, float):
+            return NotImplemented
+        value = _variance(self, dim, correction, keepdim)
+        value = aten.sqrt.default(value) if root else value
+        dims = list(dim) if dim else list(range(self.dim()))
+        return (value, aten.mean.dim(self, dims, keepdim)) if mean else value
+
+    RETRIES[func] = retry
+
+
+_variances("var", False, False)
+_variances("std", True, False)
+_variances("var_mean", False, True)
+_variances("std_mean", True, True)
 
 
 # ---- places of elements ----
