@@ -10,13 +10,17 @@ import sys
 
 import pytest
 import suite_plugin
+from absl import flags
+from absl.testing import absltest  # noqa: F401: it defines flags
 
 
 class Collection:
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self):
         import torch_xla  # noqa: F401: it registers the plugins of the device by its name
+        import torch_xla.runtime
 
+        torch_xla.runtime.set_device_type = keeping_device(torch_xla.runtime.set_device_type)
         # What Python sees; getenv, with which the runtime reads it, is as before.
         name = os.environ.encodekey("PJRT_DEVICE")
         device = os.environ._data[name]
@@ -27,8 +31,19 @@ class Collection:
             os.environ._data[name] = device
 
 
+def keeping_device(set_device_type):
+    """Tests of the runtime select the CPU device where another is not enough; hlokit is."""
+
+    def set_device_type_but_cpu(name):
+        if name != "CPU" or os.environ.get("PJRT_DEVICE") != "HLOKIT":
+            set_device_type(name)
+
+    return set_device_type_but_cpu
+
+
 def pytest_configure(config):
     # The tests parse the arguments of the program that they are.
     sys.argv = [os.environ["SUITE_FILE"]]
+    flags.FLAGS(sys.argv)
     config.pluginmanager.register(Collection(), "torch_xla_suite_collection")
     suite_plugin.register(config)

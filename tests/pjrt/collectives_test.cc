@@ -186,7 +186,7 @@ TEST(CollectiveLimitTest, TheLimitOnARunEndsTheWaitForADeviceThatDoesNotCome) {
   const ClientScope client(2, {.numbers = {{"max_seconds", 1}}});
   PJRT_LoadedExecutable* executable = nullptr;
   ASSERT_TRUE(Compile(client.get(),
-                      R"(HloModule sum, replica_count=2
+                      R"(HloModule sum
 add {
   a = f32[] parameter(0)
   b = f32[] parameter(1)
@@ -224,11 +224,7 @@ add {
 ENTRY e {
   x = f32[2] parameter(0)
   y = f32[2] all-reduce(x), replica_groups={{0,1},{2,3}}, to_apply=add
-  z = f32[2] collective-permute(y), source_target_pairs={{0,0},{1,2}}
-  alone = f32[2] all-reduce(z), replica_groups={{1}}, to_apply=add
-  each = f32[2] all-reduce(alone), replica_groups={{0},{1}}, to_apply=add
-  gathered = f32[2] all-gather(each), dimensions={0}, replica_groups={{1}}
-  ROOT scattered = f32[2] reduce-scatter(gathered), dimensions={0}, replica_groups={{1}}, to_apply=add
+  ROOT z = f32[2] collective-permute(y), source_target_pairs={{0,0},{1,2}}
 })",
                                   "hlo", CompileOptionsOf(1, 1), &executable);
   ASSERT_TRUE(compiled.ok()) << compiled.message;
@@ -239,6 +235,32 @@ ENTRY e {
   std::vector<float> z;
   EXPECT_TRUE(ReadBuffer(results[0][0], &z).ok());
   EXPECT_EQ(z, (std::vector<float>{1, 2}));
+  Destroy(results[0][0]);
+  Destroy(x);
+  Destroy(executable);
+}
+
+// A group of one member is of the device that runs the program, whatever its number.
+TEST(AbsentDevicesTest, GroupsOfOneMemberReduceNothing) {
+  const ClientScope client(1);
+  PJRT_LoadedExecutable* executable = nullptr;
+  const Result compiled = Compile(client.get(),
+                                  R"(module { func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %each = "stablehlo.all_reduce"(%x) ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) {replica_groups = dense<[[0], [1]]> : tensor<2x1xi64>} : (tensor<2xf32>) -> tensor<2xf32>
+  return %each : tensor<2xf32> } })",
+                                  "mlir", CompileOptionsOf(1, 1), &executable);
+  ASSERT_TRUE(compiled.ok()) << compiled.message;
+  PJRT_Buffer* const x = MakeBuffer<float>(client.get(), client.devices()[0], kF32, {1, 2}, {2});
+  std::vector<std::vector<PJRT_Buffer*>> results;
+  const Result ran = Execute(executable, {{x}}, &results);
+  ASSERT_TRUE(ran.ok()) << ran.message;
+  std::vector<float> y;
+  EXPECT_TRUE(ReadBuffer(results[0][0], &y).ok());
+  EXPECT_EQ(y, (std::vector<float>{1, 2}));
   Destroy(results[0][0]);
   Destroy(x);
   Destroy(executable);
