@@ -710,6 +710,13 @@ module @m {
         hover = self.at("hover", "stablehlo.add", after=12, text=self.text)
         self.assertIn("sum", hover["contents"]["value"].lower())
 
+    def test_hover_on_a_value(self):
+        hover = self.at("hover", "%0 = stablehlo.multiply", after=1, text=self.text)
+        for part in ("f32[2]", "1 use", "2 FLOP", "roofline on v5e"):
+            self.assertIn(part, hover["contents"]["value"])
+        hover = self.at("hover", "%arg0: tensor", 1, 1, text=self.text)
+        self.assertIn("f32[2]", hover["contents"]["value"])
+
 
 class Protocol(ServerTest):
     def test_changes_in_turn(self):

@@ -153,9 +153,9 @@ Instruction Analysis::At(uint32_t offset) const {
     std::stable_sort(by_offset_.begin(), by_offset_.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
   }
-  const auto found = std::lower_bound(by_offset_.begin(), by_offset_.end(), offset,
-                                      [](const auto& entry, uint32_t at) { return entry.first < at; });
-  return found != by_offset_.end() && found->first == offset ? found->second : Instruction();
+  const auto after = std::upper_bound(by_offset_.begin(), by_offset_.end(), offset,
+                                      [](uint32_t at, const auto& entry) { return at < entry.first; });
+  return after != by_offset_.begin() && after[-1].first == offset ? after[-1].second : Instruction();
 }
 
 const CostAnalysis& Analysis::CostsOf(const Module& module) const {
@@ -221,9 +221,12 @@ const Analysis& Document::analysis() {
 
 Instruction Document::InstructionOf(const Symbol& symbol) {
   if (!is_program() || symbol.kind != SymbolKind::kInstruction) return {};
-  if (language_ == Language::kStablehlo) return analysis().At(symbol.begin);
-  const Instruction i = analysis().At(symbol.name.offset);
-  return i.valid() || symbol.name.offset == 0 ? i : analysis().At(symbol.name.offset - 1);
+  // An instruction has the place of its name; in StableHLO that of the operation, whose name may be in quotes, or of
+  // the argument with its sigil.
+  const uint32_t place =
+      symbol.opcode.size > 0 && language_ == Language::kStablehlo ? symbol.opcode.offset : symbol.name.offset;
+  const Instruction i = analysis().At(place);
+  return i.valid() || place == 0 ? i : analysis().At(place - 1);
 }
 
 }  // namespace hlokit::lsp
