@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/core/source_buffer.h"
+#include "ir/core/str_cat.h"
 #include "ir/verify/elided_constants.h"
 #include "ir/verify/verifier.h"
 #include "parser/formats/foreign_format.h"
@@ -124,12 +125,24 @@ void Analysis::AnalyzeModules(const std::string& name, const std::string& text) 
   costs_.resize(modules_.size());
 }
 
+// The parser ends at the first error. After an unknown name it goes on as if that were a pass, of the same length so
+// that columns stay; other errors end it.
 void Analysis::AnalyzePipeline(const std::string& text) {
-  const absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(text);
-  if (pipeline.ok()) return;
+  constexpr std::string_view kKnown = "dce", kUnknown = "unknown pass ";
+  constexpr int kMaxErrors = 20;
+  std::string rest = text;
   DiagnosticSink sink;
-  const std::string message(pipeline.status().message());
-  sink.Error(DiagnosticKind::kUnexpectedToken, PlaceInPipeline(message, text), message);
+  for (int errors = 0; errors < kMaxErrors; ++errors) {
+    const absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(rest);
+    if (pipeline.ok()) break;
+    const std::string message(pipeline.status().message());
+    const SourceRange place = PlaceInPipeline(message, rest);
+    // An option of the unknown pass.
+    if (errors > 0 && message.find(StrCat("`", kKnown, "`")) != std::string::npos) break;
+    sink.Error(DiagnosticKind::kUnexpectedToken, place, message);
+    if (!message.starts_with(kUnknown) || place.size < kKnown.size()) break;
+    rest.replace(place.offset, place.size, StrCat(kKnown, std::string(place.size - kKnown.size(), ' ')));
+  }
   Add(sink);
 }
 
