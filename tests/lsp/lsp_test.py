@@ -369,6 +369,10 @@ class Diagnostics(ServerTest):
         (shown,) = self.client.published("file:///p.passes")
         self.assertIn("did you mean `fusion`?", shown["message"])
         self.assertEqual(shown["range"], {"start": {"line": 1, "character": 2}, "end": {"line": 1, "character": 8}})
+        self.client.open("file:///r.passes", "fusoin{max-operands=2},cs*,(licmm,algsimpp)*", "hlo-pipeline")
+        self.assertEqual([d["range"]["start"]["character"] for d in self.client.published("file:///r.passes")], [0])
+        self.client.open("file:///s.passes", "fusoin,(licmm,algsimpp)*,dce", "hlo-pipeline")
+        self.assertEqual([d["range"]["start"]["character"] for d in self.client.published("file:///s.passes")], [0, 8, 14])
         self.client.open("file:///q.passes", "algsimp,)", "hlo-pipeline")
         (shown,) = self.client.published("file:///q.passes")
         self.assertEqual(shown["range"]["start"], {"line": 0, "character": 8})
@@ -709,6 +713,13 @@ module @m {
     def test_hover_on_an_operation(self):
         hover = self.at("hover", "stablehlo.add", after=12, text=self.text)
         self.assertIn("sum", hover["contents"]["value"].lower())
+
+    def test_hover_on_a_value(self):
+        hover = self.at("hover", "%0 = stablehlo.multiply", after=1, text=self.text)
+        for part in ("f32[2]", "1 use", "2 FLOP", "roofline on v5e"):
+            self.assertIn(part, hover["contents"]["value"])
+        hover = self.at("hover", "%arg0: tensor", 1, 1, text=self.text)
+        self.assertIn("f32[2]", hover["contents"]["value"])
 
 
 class Protocol(ServerTest):

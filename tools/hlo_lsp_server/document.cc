@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/core/source_buffer.h"
+#include "ir/core/str_cat.h"
 #include "ir/verify/elided_constants.h"
 #include "ir/verify/verifier.h"
 #include "parser/formats/foreign_format.h"
@@ -124,12 +125,24 @@ void Analysis::AnalyzeModules(const std::string& name, const std::string& text) 
   costs_.resize(modules_.size());
 }
 
+// The parser ends at the first error. After an unknown name it goes on as if that were a pass, of the same length so
+// that columns stay; other errors end it.
 void Analysis::AnalyzePipeline(const std::string& text) {
-  const absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(text);
-  if (pipeline.ok()) return;
+  constexpr std::string_view kKnown = "dce", kUnknown = "unknown pass ";
+  constexpr int kMaxErrors = 20;
+  std::string rest = text;
   DiagnosticSink sink;
-  const std::string message(pipeline.status().message());
-  sink.Error(DiagnosticKind::kUnexpectedToken, PlaceInPipeline(message, text), message);
+  for (int errors = 0; errors < kMaxErrors; ++errors) {
+    const absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(rest);
+    if (pipeline.ok()) break;
+    const std::string message(pipeline.status().message());
+    const SourceRange place = PlaceInPipeline(message, rest);
+    // An option of the unknown pass.
+    if (errors > 0 && message.find(StrCat("`", kKnown, "`")) != std::string::npos) break;
+    sink.Error(DiagnosticKind::kUnexpectedToken, place, message);
+    if (!message.starts_with(kUnknown) || place.size < kKnown.size()) break;
+    rest.replace(place.offset, place.size, StrCat(kKnown, std::string(place.size - kKnown.size(), ' ')));
+  }
   Add(sink);
 }
 
@@ -153,9 +166,9 @@ Instruction Analysis::At(uint32_t offset) const {
     std::stable_sort(by_offset_.begin(), by_offset_.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
   }
-  const auto found = std::lower_bound(by_offset_.begin(), by_offset_.end(), offset,
-                                      [](const auto& entry, uint32_t at) { return entry.first < at; });
-  return found != by_offset_.end() && found->first == offset ? found->second : Instruction();
+  const auto after = std::upper_bound(by_offset_.begin(), by_offset_.end(), offset,
+                                      [](uint32_t at, const auto& entry) { return at < entry.first; });
+  return after != by_offset_.begin() && after[-1].first == offset ? after[-1].second : Instruction();
 }
 
 const CostAnalysis& Analysis::CostsOf(const Module& module) const {
@@ -221,9 +234,12 @@ const Analysis& Document::analysis() {
 
 Instruction Document::InstructionOf(const Symbol& symbol) {
   if (!is_program() || symbol.kind != SymbolKind::kInstruction) return {};
-  if (language_ == Language::kStablehlo) return analysis().At(symbol.begin);
-  const Instruction i = analysis().At(symbol.name.offset);
-  return i.valid() || symbol.name.offset == 0 ? i : analysis().At(symbol.name.offset - 1);
+  // An instruction has the place of its name; in StableHLO that of the operation, whose name may be in quotes, or of
+  // the argument with its sigil.
+  const uint32_t place =
+      symbol.opcode.size > 0 && language_ == Language::kStablehlo ? symbol.opcode.offset : symbol.name.offset;
+  const Instruction i = analysis().At(place);
+  return i.valid() || place == 0 ? i : analysis().At(place - 1);
 }
 
 }  // namespace hlokit::lsp

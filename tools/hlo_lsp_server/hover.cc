@@ -76,11 +76,11 @@ std::string AboutInstruction(const Request& request, const Symbol& symbol) {
       TextWriter out(&shape);
       PrintShape(out, i.shape());
     }
-    StrAppend(&text, Code(shape));
+    StrAppend(&text, Code(shape), ", ");
   } else if (symbol.shape.size > 0) {
-    StrAppend(&text, Code(index.TextOf(symbol.shape)));
+    StrAppend(&text, Code(index.TextOf(symbol.shape)), ", ");
   }
-  StrAppend(&text, ", ", Counted(symbol.users, "use"), "\n\n");
+  StrAppend(&text, Counted(symbol.users, "use"), "\n\n");
   if (i.valid()) {
     const std::string cost = CostText(document.analysis(), i);
     if (!cost.empty()) StrAppend(&text, cost, "\n\n");
