@@ -8,10 +8,8 @@ import torch
 
 from ._decompositions import decomposes
 
-Tensor = torch.Tensor
 
-
-def _sum(first: Tensor, *others: Optional[Tensor]) -> Tensor:
+def _sum(first: torch.Tensor, *others: Optional[torch.Tensor]) -> torch.Tensor:
     for other in others:
         if other is not None:
             first = first + other
@@ -20,7 +18,7 @@ def _sum(first: Tensor, *others: Optional[Tensor]) -> Tensor:
 
 @decomposes("_thnn_fused_lstm_cell")
 def _lstm_cell(
-    input_gates: Tensor, hidden_gates: Tensor, cx: Tensor, input_bias: Optional[Tensor] = None, hidden_bias: Optional[Tensor] = None
+    input_gates: torch.Tensor, hidden_gates: torch.Tensor, cx: torch.Tensor, input_bias: Optional[torch.Tensor] = None, hidden_bias: Optional[torch.Tensor] = None
 ) -> Any:
     i, f, g, o = _sum(input_gates, hidden_gates, input_bias, hidden_bias).chunk(4, 1)
     i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
@@ -30,7 +28,7 @@ def _lstm_cell(
 
 @decomposes("_thnn_fused_lstm_cell_backward_impl")
 def _lstm_cell_backward(
-    grad_hy: Optional[Tensor], grad_cy: Optional[Tensor], cx: Tensor, cy: Tensor, workspace: Tensor, has_bias: bool
+    grad_hy: Optional[torch.Tensor], grad_cy: Optional[torch.Tensor], cx: torch.Tensor, cy: torch.Tensor, workspace: torch.Tensor, has_bias: bool
 ) -> Any:
     if grad_hy is None and grad_cy is None:
         return None, None, None
@@ -45,7 +43,7 @@ def _lstm_cell_backward(
 
 @decomposes("_thnn_fused_gru_cell")
 def _gru_cell(
-    input_gates: Tensor, hidden_gates: Tensor, hx: Tensor, input_bias: Optional[Tensor] = None, hidden_bias: Optional[Tensor] = None
+    input_gates: torch.Tensor, hidden_gates: torch.Tensor, hx: torch.Tensor, input_bias: Optional[torch.Tensor] = None, hidden_bias: Optional[torch.Tensor] = None
 ) -> Any:
     ir, iz, new = _sum(input_gates, input_bias).chunk(3, 1)
     hr, hz, hn = _sum(hidden_gates, hidden_bias).chunk(3, 1)
@@ -55,7 +53,7 @@ def _gru_cell(
 
 
 @decomposes("_thnn_fused_gru_cell_backward")
-def _gru_cell_backward(grad_hy: Tensor, workspace: Tensor, has_bias: bool) -> Any:
+def _gru_cell_backward(grad_hy: torch.Tensor, workspace: torch.Tensor, has_bias: bool) -> Any:
     r, z, n, hx, hn = workspace.chunk(5, 1)
     of_z = grad_hy * (hx - n) * z * (1 - z)
     of_n = grad_hy * (1 - z) * (1 - n * n)
