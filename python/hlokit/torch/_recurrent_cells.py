@@ -18,7 +18,11 @@ def _sum(first: torch.Tensor, *others: Optional[torch.Tensor]) -> torch.Tensor:
 
 @decomposes("_thnn_fused_lstm_cell")
 def _lstm_cell(
-    input_gates: torch.Tensor, hidden_gates: torch.Tensor, cx: torch.Tensor, input_bias: Optional[torch.Tensor] = None, hidden_bias: Optional[torch.Tensor] = None
+    input_gates: torch.Tensor,
+    hidden_gates: torch.Tensor,
+    cx: torch.Tensor,
+    input_bias: Optional[torch.Tensor] = None,
+    hidden_bias: Optional[torch.Tensor] = None,
 ) -> Any:
     i, f, g, o = _sum(input_gates, hidden_gates, input_bias, hidden_bias).chunk(4, 1)
     i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
@@ -28,7 +32,12 @@ def _lstm_cell(
 
 @decomposes("_thnn_fused_lstm_cell_backward_impl")
 def _lstm_cell_backward(
-    grad_hy: Optional[torch.Tensor], grad_cy: Optional[torch.Tensor], cx: torch.Tensor, cy: torch.Tensor, workspace: torch.Tensor, has_bias: bool
+    grad_hy: Optional[torch.Tensor],
+    grad_cy: Optional[torch.Tensor],
+    cx: torch.Tensor,
+    cy: torch.Tensor,
+    workspace: torch.Tensor,
+    has_bias: bool,
 ) -> Any:
     if grad_hy is None and grad_cy is None:
         return None, None, None
@@ -43,7 +52,11 @@ def _lstm_cell_backward(
 
 @decomposes("_thnn_fused_gru_cell")
 def _gru_cell(
-    input_gates: torch.Tensor, hidden_gates: torch.Tensor, hx: torch.Tensor, input_bias: Optional[torch.Tensor] = None, hidden_bias: Optional[torch.Tensor] = None
+    input_gates: torch.Tensor,
+    hidden_gates: torch.Tensor,
+    hx: torch.Tensor,
+    input_bias: Optional[torch.Tensor] = None,
+    hidden_bias: Optional[torch.Tensor] = None,
 ) -> Any:
     ir, iz, new = _sum(input_gates, input_bias).chunk(3, 1)
     hr, hz, hn = _sum(hidden_gates, hidden_bias).chunk(3, 1)
