@@ -25,7 +25,6 @@ SECONDS = 600
 SOURCES = {  # what is fetched, by folder: repository, commit
     "minGPT": ("https://github.com/karpathy/minGPT", "37baab71b9abea1b76ab957409a1cc2fbfba8a26"),
     "nanoGPT": ("https://github.com/karpathy/nanoGPT", "3adf61e154c3fe3fca428ad6bc3818b27a3b8291"),
-    "timm": ("https://github.com/huggingface/pytorch-image-models", "aa4b5850c1543fa488abf260f18390eda46cf85d"),
     "xla": ("https://github.com/pytorch/xla", "41398bfff334fc8d3b1c00be6ea8cc5411f6d6bf"),
 }
 
@@ -177,34 +176,6 @@ def nanogpt(bench):
     expect(got.stderr, "a value is read in the loop")
 
 
-def images(folder):
-    """A folder of small pictures of two classes."""
-    import torch
-    from torchvision.utils import save_image
-
-    generator = torch.Generator().manual_seed(5)
-    for part in ("train", "validation"):
-        for name in ("dark", "light"):
-            (folder / part / name).mkdir(parents=True)
-            for i in range(8):
-                shade = 0.2 if name == "dark" else 0.8
-                picture = (torch.rand(3, 32, 32, generator=generator) * 0.2 + shade).clamp(0, 1)
-                save_image(picture, folder / part / name / f"{i}.png")
-
-
-def timm(bench):
-    source = bench.source("timm")
-    images(bench.folder / "pictures")
-    command = [source / "train.py", "--data-dir", bench.folder / "pictures", "--model=test_vit", "--num-classes=2", "--img-size=32",
-               "--epochs=2", "--batch-size=4", "--workers=1", "--no-aug", "--log-interval=1", "--opt=adamw", "--lr=1e-3",
-               "--sched=cosine", "--warmup-epochs=0", "--no-prefetcher", "--output", bench.folder / "output"]
-    got = bench.recorded([*command, "--device=xla"], EXTRA_PATH=str(source))
-    plain = bench.plain([*command, "--device=cpu"], EXTRA_PATH=str(source))
-    for run in (got, plain):
-        run.stdout += run.stderr
-    compare(got, plain, printed(r"Loss: +([\d.]+)"))
-
-
 def example(path, *arguments, options=(), ends=(), steps=None):
     """A program of PyTorch/XLA's own examples, which has no device but its own: it runs, and its losses fall to 0 for its data
     of zeros."""
@@ -252,7 +223,6 @@ CHECKS = {
     "Lightning Trainer": lightning("trainer"),
     "minGPT": mingpt,
     "nanoGPT": nanogpt,
-    "timm": timm,
     "examples: ResNet": example("train_resnet_base.py", steps=SMALL_RESNET, ends=[r"step: 0, loss: [\d.]+"]),
     "examples: ResNet with autocast": example("train_resnet_amp.py", steps=SMALL_RESNET, ends=[r"step: 0, loss: [\d.]+"]),
     "examples: data parallel": example("data_parallel/train_resnet_xla_ddp.py", options=["--devices=2"], steps=SMALL_RESNET,
