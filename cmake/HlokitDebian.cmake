@@ -44,8 +44,8 @@ function(hlokit_debian_packages)
 hlo-opt, hlo-inspect, hlo-view, hlo-diff, hlo-reduce, hlo-run, hlo-profile
 and ir-dump read, print, show, check, transform, compare, hash and run programs
 in the text form of XLA's HLO, as JAX, TensorFlow and PyTorch/XLA dump it,
-estimate their time on TPUs, and trace models as PyTorch/XLA does. They need
-neither XLA nor an accelerator.")
+estimate their time on TPUs, and trace models as PyTorch/XLA does;
+hlo-lsp-server serves editors. They need neither XLA nor an accelerator.")
 
   set(CPACK_DEBIAN_MODULES_PACKAGE_NAME hlokit-modules)
   set(CPACK_DEBIAN_MODULES_PACKAGE_SECTION devel)

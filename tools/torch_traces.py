@@ -67,9 +67,13 @@ def main():
     options = parser.parse_args()
     sys.path[:0] = [str(options.python.resolve()), str(options.programs.resolve())]
     if importlib.util.find_spec("torch") is None:
-        print("the traces are left out: PyTorch is not installed (tools/install-deps torch)")
+        print("the traces are left out: PyTorch is not installed")
         return 0
-    ht = importlib.import_module("hlokit.torch")
+    try:
+        ht = importlib.import_module("hlokit.torch")
+    except ImportError as error:
+        print(f"the traces are left out: {error}")
+        return 0
     programs = importlib.import_module("programs").PROGRAMS
 
     explained = collections.defaultdict(dict)

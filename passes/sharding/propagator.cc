@@ -180,6 +180,8 @@ absl::Status Propagator::ReadShardings() {
           }
           tilings.push_back(Intern(*tiling));
         }
+        has_list_ = has_list_ || !run.leaf.tiles.devices.empty();
+        has_iota_ = has_iota_ || run.leaf.tiles.is_iota();
       }
       Set(i, std::move(tilings));
     }
@@ -498,6 +500,13 @@ void Propagator::KeepCsePrevention() {
   }
 }
 
+// As the shardings of the module are written: where all of them list their devices, so do those that follow from them.
+ListId Propagator::Written(const Tiling& tiling) {
+  ShardingLeaf leaf = LeafOf(tiling);
+  if (has_list_ && !has_iota_) leaf.tiles.Expand(kMaxExpandedDevices);
+  return EncodeLeaf(&module_.context(), leaf);
+}
+
 void Propagator::WriteShardings() {
   Context& context = module_.context();
   for (Computation c : order_) {
@@ -517,7 +526,7 @@ void Propagator::WriteShardings() {
         continue;
       }
       std::vector<ListId> leaves;
-      for (TilingRef leaf : now) leaves.push_back(EncodeLeaf(&context, LeafOf(*leaf)));
+      for (TilingRef leaf : now) leaves.push_back(Written(*leaf));
       const bool tuple = i.shape().IsTuple() || leaves.size() > 1;
       const ListId sharding = tuple ? EncodeTupleSharding(&context, leaves) : leaves[0];
       module_.SetAttr(id, Attr::kSharding, sharding.value);

@@ -63,6 +63,7 @@ class Propagator {
   void RestoreBoundary();
   void ReplicateUneven();
   void KeepCsePrevention();
+  ListId Written(const Tiling& tiling);
   void WriteShardings();
 
   TilingRef Intern(const Tiling& tiling);
@@ -194,6 +195,8 @@ class Propagator {
   std::map<std::pair<int64_t, bool>, ShardGroupMembers> groups_;  // by id and kind
   absl::flat_hash_map<uint32_t, ShardGroupMembers*> group_of_;    // by instruction
   std::vector<std::pair<InstructionId, std::pair<int64_t, bool>>> group_marks_;
+  bool has_list_ = false;  // of the shardings of the module, one lists its devices
+  bool has_iota_ = false;
 
   LeafTilings root_at_start_;
   std::vector<LeafTilings> parameters_at_start_;

@@ -45,23 +45,34 @@ absl::StatusOr<std::unique_ptr<Module>> ParseCode(std::string_view code, std::st
   return module;
 }
 
+using Groups = std::vector<std::vector<int64_t>>;
+
+// Returns whether all groups of devices have one member.
+bool AllAlone(const Groups& groups) {
+  return !groups.empty() && std::all_of(groups.begin(), groups.end(), [](const auto& g) { return g.size() == 1; });
+}
+
+// Returns whether a group has device 0.
+bool HasDevice(const Groups& groups) {
+  return std::any_of(groups.begin(), groups.end(), [](const std::vector<int64_t>& group) {
+    return std::find(group.begin(), group.end(), 0) != group.end();
+  });
+}
+
 // Leaves out what collectives of a program for one device say of other devices, as XLA's compiler for the CPU does: a
-// framework that was started with fewer devices than a program is for names them all. A sum over the device alone is
-// its operand. What the device would receive from another one stays an error.
+// framework that was started with fewer devices than a program is for names them all. A sum over the device alone, or
+// where all groups have one member, is its operand. What the device would receive from another one stays an error.
 void DropAbsentDevices(Module* module) {
   Context& context = module->context();
   const ListId only = EncodeReplicaGroups(&context, ReplicaGroups::List({{0}}));
   for (const Computation c : module->computations()) {
     for (const Instruction i : c.instructions()) {
       const Opcode opcode = SynchronousOpcode(i.opcode());
-      if (opcode == Opcode::kAllReduce && i.has(Attr::kReplicaGroups)) {
-        const ListId groups = AttrReader(i).list_id(Attr::kReplicaGroups);
-        const absl::StatusOr<std::vector<std::vector<int64_t>>> expanded =
-            ExpandReplicaGroups(context, groups, interp::EvaluatorOptions::kMaxDevices);
-        const auto has_device = [](const std::vector<int64_t>& group) {
-          return group.size() > 1 && std::find(group.begin(), group.end(), 0) != group.end();
-        };
-        if (expanded.ok() && std::any_of(expanded->begin(), expanded->end(), has_device)) {
+      const bool gathers = opcode == Opcode::kAllGather || opcode == Opcode::kReduceScatter;
+      if ((opcode == Opcode::kAllReduce || gathers) && i.has(Attr::kReplicaGroups)) {
+        const absl::StatusOr<Groups> groups = ExpandReplicaGroups(context, AttrReader(i).list_id(Attr::kReplicaGroups),
+                                                                  interp::EvaluatorOptions::kMaxDevices);
+        if (groups.ok() && (AllAlone(*groups) || (!gathers && HasDevice(*groups)))) {
           module->SetAttr(i.id(), Attr::kReplicaGroups, only.value);
         }
       }

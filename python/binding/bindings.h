@@ -26,6 +26,7 @@ void BindSimulation(pybind11::module_& m);
 void BindView(pybind11::module_& m);
 void BindExecutable(pybind11::module_& m);
 void BindTracer(pybind11::module_& m);
+void BindCapturedGraph(pybind11::module_& m);
 void BindTorchSession(pybind11::module_& m);
 void BindTracerProfile(pybind11::module_& m);
 

@@ -20,6 +20,7 @@ PYBIND11_MODULE(_hlokit, m) {
   hlokit::python::BindView(m);
   hlokit::python::BindExecutable(m);
   hlokit::python::BindTracer(m);
+  hlokit::python::BindCapturedGraph(m);
   hlokit::python::BindTorchSession(m);
   hlokit::python::BindTracerProfile(m);
 }

@@ -36,7 +36,10 @@ bool ArgumentConverter::Fail(std::string reason) {
 bool ArgumentConverter::Take(PyObject* tensor, lazy::Tensor* result) {
   const LazyTensorObject* const lazy = TorchTensors::Get().LazyOf(tensor);
   if (lazy == nullptr) return Fail(StrCat("a ", Py_TYPE(tensor)->tp_name, " that is not of the device"));
-  if (first_ == nullptr) first_ = lazy;
+  if (first_ == nullptr) {
+    first_ = lazy;
+    first_tensor_ = tensor;
+  }
   if (lazy->session != first_->session) return Fail("tensors of different sessions");
   *result = lazy->tensor;
   return true;

@@ -17,21 +17,6 @@ namespace {
 
 Attempt Untranslated(std::string reason) { return {nullptr, true, std::move(reason)}; }
 
-// Returns false where a device is named that is not a lazy one: "cpu".
-bool IsLazyDevice(PyObject* device) {
-  static PyObject* const type_name = PyUnicode_InternFromString("type");
-  if (device == Py_None) return true;
-  PyObject* const type = PyObject_GetAttr(device, type_name);
-  if (type == nullptr) {
-    PyErr_Clear();
-    return false;
-  }
-  const bool lazy =
-      PyUnicode_CompareWithASCIIString(type, "xla") == 0 || PyUnicode_CompareWithASCIIString(type, "tpu") == 0;
-  Py_DECREF(type);
-  return lazy;
-}
-
 bool IsDeviceName(PyObject* name) {
   static PyObject* const device = PyUnicode_InternFromString("device");
   return name == device || PyUnicode_Compare(name, device) == 0;
@@ -106,7 +91,7 @@ void TorchRecorder::AddPlan(py::object function, OpPlan plan) {
   function.release();  // kept, so that the address is not used again
 }
 
-Attempt TorchRecorder::Try(PyObject* function, PyObject* args, PyObject* kwargs, TracerPtr session,
+Attempt TorchRecorder::Try(PyObject* function, PyObject* args, PyObject* kwargs, bool for_op, TracerPtr session,
                            lazy::DeviceState* device) {
   const auto found = plans_.find(function);
   if (found == plans_.end()) return Untranslated("");
@@ -123,6 +108,7 @@ Attempt TorchRecorder::Try(PyObject* function, PyObject* args, PyObject* kwargs,
     if (index == OpPlan::kIgnored) continue;
     if (!converter.Convert(PyTuple_GET_ITEM(args, i), index)) return Untranslated(converter.reason());
   }
+  PyObject* named_device = Py_None;
   if (kwargs != nullptr && PyDict_GET_SIZE(kwargs) != 0) {
     PyObject *name, *value;
     Py_ssize_t position = 0;
@@ -144,13 +130,16 @@ Attempt TorchRecorder::Try(PyObject* function, PyObject* args, PyObject* kwargs,
         return text == nullptr ? Attempt{} : Untranslated(StrCat("argument `", text, "`"));
       }
       if (index == OpPlan::kIgnored) {
-        if (IsDeviceName(name) && !IsLazyDevice(value)) return Untranslated("a result on another device");
+        if (IsDeviceName(name)) named_device = value;
         continue;
       }
       if (!converter.Convert(value, index)) return Untranslated(converter.reason());
     }
   }
   if (const LazyTensorObject* const first = converter.first()) {
+    if (!TorchTensors::Get().IsDeviceOf(named_device, converter.first_tensor())) {
+      return Untranslated("a result on another device");
+    }
     session = first->session;
     device = first->tensor.device();
   }
@@ -160,10 +149,11 @@ Attempt TorchRecorder::Try(PyObject* function, PyObject* args, PyObject* kwargs,
   const lazy::DeviceGuard guard(device);
   const lazy::NoGradGuard no_grad;
   if (!converter.Finish()) return Untranslated(converter.reason());
-  return Run(plan, args, converter.TakeValues(), session);
+  return Run(plan, args, converter.TakeValues(), for_op, session);
 }
 
-Attempt TorchRecorder::Run(const OpPlan& plan, PyObject* args, lazy::Args values, const TracerPtr& session) {
+Attempt TorchRecorder::Run(const OpPlan& plan, PyObject* args, lazy::Args values, bool for_op,
+                           const TracerPtr& session) {
   lazy::Tracer& tracer = *session;
   ForgetUnreachableBases(values);
   const lazy::Args given = values;
@@ -191,13 +181,13 @@ Attempt TorchRecorder::Run(const OpPlan& plan, PyObject* args, lazy::Args values
   if (plan.results == OpPlan::Results::kWritten) {
     return {py::handle(PyTuple_GET_ITEM(args, plan.returns[0])).inc_ref().ptr(), false, ""};
   }
-  const TorchTensors& classes = TorchTensors::Get();
+  const TorchTensors& tensors = TorchTensors::Get();
   const auto result = [&](size_t k) -> PyObject* {
     if (plan.results == OpPlan::Results::kOp && k < plan.returns.size() && plan.returns[k] >= 0) {
       return py::handle(PyTuple_GET_ITEM(args, plan.returns[k])).inc_ref().ptr();
     }
     if (k >= outputs.size() || !outputs[k].defined()) return py::none().release().ptr();
-    return classes.Wrap(std::move(outputs[k]), session);
+    return tensors.Wrap(std::move(outputs[k]), session, for_op);
   };
   if (plan.results == OpPlan::Results::kOp && plan.returns.empty() && !plan.list)
     return {py::none().release().ptr(), false, ""};
@@ -222,7 +212,7 @@ Attempt TorchRecorder::Run(const OpPlan& plan, PyObject* args, lazy::Args values
 }
 
 PyObject* TorchRecorder::Handle(PyObject* function, PyObject* types, PyObject* args, PyObject* kwargs) {
-  Attempt attempt = Try(function, args, kwargs);
+  Attempt attempt = Try(function, args, kwargs, /*for_op=*/true);
   if (!attempt.untranslated) return attempt.value;
   if (untranslated_ == nullptr) {
     PyErr_SetString(PyExc_RuntimeError, "hlokit.torch is not imported");

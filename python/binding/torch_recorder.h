@@ -58,14 +58,15 @@ class TorchRecorder {
   // `before_read`: called before an op that reads values of its arguments.
   void SetBeforeRead(pybind11::object function) { before_read_ = function.release().ptr(); }
   void AddPlan(pybind11::object function, OpPlan plan);
-  // Records the call by its plan. `session`, `device`: where results of a call without tensors are; null: nowhere.
-  Attempt Try(PyObject* function, PyObject* args, PyObject* kwargs, TracerPtr session = nullptr,
+  // Records the call by its plan. `for_op`: as a result of the op that PyTorch runs. `session`, `device`: where results
+  // of a call without tensors are; null: nowhere.
+  Attempt Try(PyObject* function, PyObject* args, PyObject* kwargs, bool for_op, TracerPtr session = nullptr,
               lazy::DeviceState* device = nullptr);
   // __torch_dispatch__ itself. Returns a new reference, or null with a Python error.
   PyObject* Handle(PyObject* function, PyObject* types, PyObject* args, PyObject* kwargs);
 
  private:
-  Attempt Run(const OpPlan& plan, PyObject* args, lazy::Args values, const TracerPtr& session);
+  Attempt Run(const OpPlan& plan, PyObject* args, lazy::Args values, bool for_op, const TracerPtr& session);
 
   // Guarded by the interpreter's lock, which calls release: each holds its plan, as other threads may add some.
   absl::flat_hash_map<PyObject*, std::shared_ptr<const OpPlan>> plans_;
@@ -92,6 +93,7 @@ class ArgumentConverter {
   lazy::Args TakeValues() { return std::move(values_); }
   // The first lazy tensor; null if there is none.
   const LazyTensorObject* first() const { return first_; }
+  PyObject* first_tensor() const { return first_tensor_; }  // PyTorch's; borrowed
   const std::string& reason() const { return reason_; }
 
  private:
@@ -105,6 +107,7 @@ class ArgumentConverter {
   lazy::Args values_;
   std::vector<std::pair<size_t, lazy::Scalar>> numbers_;  // for tensor arguments
   const LazyTensorObject* first_ = nullptr;
+  PyObject* first_tensor_ = nullptr;
   std::string reason_;
 };
 

@@ -68,7 +68,7 @@ void TorchTensors::Set(const TorchDeviceApi* api, const py::dict& types) {
   api_ = api;
 }
 
-PyObject* TorchTensors::Wrap(lazy::Tensor tensor, const TracerPtr& session) const {
+PyObject* TorchTensors::Wrap(lazy::Tensor tensor, const TracerPtr& session, bool for_op) const {
   const Shape shape = tensor.shape();
   PyObject* const dtype = DtypeOf(shape.element_type());
   if (dtype == nullptr || api_ == nullptr) {
@@ -79,7 +79,8 @@ PyObject* TorchTensors::Wrap(lazy::Tensor tensor, const TracerPtr& session) cons
   const auto ordinal = static_cast<int>(tensor.device()->device()->ordinal());
   PyObject* const lazy = NewLazyTensor(std::move(tensor), session);
   if (lazy == nullptr) return nullptr;
-  return api_->wrap(lazy, shape.dims().data(), static_cast<size_t>(shape.rank()), dtype, ordinal);
+  return (for_op ? api_->hand_over : api_->wrap)(lazy, shape.dims().data(), static_cast<size_t>(shape.rank()), dtype,
+                                                 ordinal);
 }
 
 }  // namespace hlokit::python

@@ -45,6 +45,10 @@ class TorchTensors {
     PyObject* const lazy = api_ == nullptr ? nullptr : api_->lazy_of(object);
     return lazy == nullptr || Py_TYPE(lazy) != LazyTensorType() ? nullptr : reinterpret_cast<LazyTensorObject*>(lazy);
   }
+  // Returns whether a device that a call names, or None, is that of a tensor of ours.
+  bool IsDeviceOf(PyObject* device, PyObject* tensor) const {
+    return api_ != nullptr && api_->is_device_of(device, tensor);
+  }
   std::optional<ElementType> ElementTypeOf(PyObject* dtype) const {
     for (const auto& [type, object] : types_) {
       if (object == dtype) return type;
@@ -58,8 +62,9 @@ class TorchTensors {
     }
     return nullptr;
   }
-  // Returns a new tensor of PyTorch; null with a Python error.
-  PyObject* Wrap(lazy::Tensor tensor, const TracerPtr& session) const;
+  // Returns a new tensor of PyTorch; null with a Python error. `for_op`: what stands for it as a result of the op that
+  // PyTorch runs in this thread.
+  PyObject* Wrap(lazy::Tensor tensor, const TracerPtr& session, bool for_op = false) const;
 
  private:
   const TorchDeviceApi* api_ = nullptr;

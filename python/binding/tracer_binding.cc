@@ -24,12 +24,12 @@
 #include "tracer/dispatch/functions.h"
 #include "tracer/graph/scope.h"
 #include "tracer/ops/collective.h"
-#include "tracer/ops/sharding.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/environment.h"
 #include "tracer/step/execution_log.h"
 #include "tracer/step/executor.h"
 #include "tracer/step/graph_key.h"
+#include "tracer/step/partitioning.h"
 #include "tracer/step/tracer.h"
 #include "tracer/text/ir_text.h"
 
@@ -182,6 +182,24 @@ void MarkStep(const TracerPtr& session, int ordinal, bool wait, const std::strin
     if (reason == "loader") cause.emplace(lazy::SyncReason::kLoaderStep);
     if (reason == "trace") cause.emplace(lazy::SyncReason::kStepTrace);
     status = session->MarkStep(&device, wait);
+  }
+  CheckInterrupt(*session);
+  if (!status.ok()) session->ClearStatus();
+  Check(status);
+}
+
+// Runs all that is recorded, as a step does, also within modules, whose scopes go on.
+void RunRecorded(const TracerPtr& session, int ordinal, bool wait) {
+  lazy::DeviceState& device = DeviceOf(session, ordinal);
+  std::optional<ScopedUserFrame> frame;
+  if (RecordsLines(session->options())) frame.emplace();
+  absl::Status status;
+  {
+    const InterruptibleSection section;
+    const lazy::DeviceGuard guard(&device);
+    status = lazy::SyncLiveTensors(device, lazy::SyncReason::kItem, wait);
+    lazy::DeviceLock lock(device.mutex());
+    device.NextStepSeed();
   }
   CheckInterrupt(*session);
   if (!status.ok()) session->ClearStatus();
@@ -421,7 +439,8 @@ PyMethodDef dispatch_definition = {"dispatch", reinterpret_cast<PyCFunction>(rei
 py::tuple Try(const py::object& function, const py::tuple& args, const py::dict& kwargs, const TracerPtr& session,
               int ordinal) {
   lazy::DeviceState* const device = session == nullptr ? nullptr : &DeviceOf(session, ordinal);
-  const Attempt attempt = TorchRecorder::Get().Try(function.ptr(), args.ptr(), kwargs.ptr(), session, device);
+  const Attempt attempt =
+      TorchRecorder::Get().Try(function.ptr(), args.ptr(), kwargs.ptr(), /*for_op=*/false, session, device);
   if (attempt.untranslated) return py::make_tuple(py::none(), attempt.reason);
   if (attempt.value == nullptr) throw py::error_already_set();
   return py::make_tuple(py::reinterpret_steal<py::object>(attempt.value), py::none());
@@ -446,6 +465,7 @@ void BindSteps(Session& session) {
       .def_property_readonly("fake", [](const TracerPtr& s) { return s->options().client.defer_executions; })
       .def("world_size", [](const TracerPtr& s) { return lazy::WorldSize(s->device(0)); })
       .def("mark_step", &MarkStep, py::arg("ordinal"), py::arg("wait"), py::arg("reason"))
+      .def("run_recorded", &RunRecorded, py::arg("ordinal"), py::arg("wait"))
       .def(
           "wait",
           [](const TracerPtr& s, int ordinal) {

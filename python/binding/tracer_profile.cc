@@ -32,9 +32,10 @@ constexpr size_t kMaxEvents = 200000;  // of a profile
 
 absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> SimulateProfile(const runtime::Profile& profile,
                                                                         const std::string& device, int64_t replicas,
-                                                                        bool measured) {
+                                                                        bool measured, tpu::HostSystem host) {
   tpu::ProfileSimulation::Options options;
   options.replicas = replicas;
+  options.host = host;
   options.times = measured ? tpu::HostTimes::kMeasured : tpu::HostTimes::kModeled;
   options.machine = [&](const Module& module) { return tpu::OptionsForDevice(device, module); };
   return tpu::ProfileSimulation::Create(profile, options);
@@ -59,12 +60,16 @@ struct SimulatedRun {
 };
 
 std::shared_ptr<SimulatedRun> SimulateRun(const std::shared_ptr<RecordedProfile>& recorded, const std::string& device,
-                                          int64_t replicas, bool measured) {
+                                          int64_t replicas, bool measured, const std::string& host) {
+  if (host != "recorded" && host != "torch_xla") {
+    Throw("RunError", absl::InvalidArgumentError(StrCat("host \"", host, "\": expected recorded or torch_xla")));
+  }
   absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> simulation =
       absl::InternalError("the profile was not simulated");
   {
     const py::gil_scoped_release release;
-    simulation = SimulateProfile(recorded->profile, device, replicas, measured);
+    simulation = SimulateProfile(recorded->profile, device, replicas, measured,
+                                 host == "torch_xla" ? tpu::HostSystem::kTorchXla : tpu::HostSystem::kTracer);
   }
   if (absl::IsNotFound(simulation.status())) {
     Throw("RunError", absl::NotFoundError("nothing was executed: there is nothing to simulate"));
@@ -107,7 +112,7 @@ std::unique_ptr<runtime::ProfilerServer> Serve(int port, const std::string& devi
       runtime::ProfilerServer::Start(port,
                                      [device](const runtime::Profile& profile) -> absl::StatusOr<std::string> {
                                        absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> simulated =
-                                           SimulateProfile(profile, device, 0, false);
+                                           SimulateProfile(profile, device, 0, false, tpu::HostSystem::kTracer);
                                        if (!simulated.ok()) return simulated.status();
                                        return SpaceBytes(**simulated);
                                      }),
@@ -126,7 +131,8 @@ thread_local std::vector<Span> spans;
 
 void BindTracerProfile(py::module_& m) {
   py::class_<RecordedProfile, std::shared_ptr<RecordedProfile>>(m, "RecordedProfile", "What a program did.")
-      .def("simulate", &SimulateRun, py::arg("device"), py::arg("replicas") = 0, py::arg("measured") = false);
+      .def("simulate", &SimulateRun, py::arg("device"), py::arg("replicas") = 0, py::arg("measured") = false,
+           py::arg("host") = "recorded");
   py::class_<SimulatedRun, std::shared_ptr<SimulatedRun>>(m, "SimulatedRun",
                                                           "A recorded program on a simulated device.")
       .def_readonly("device", &SimulatedRun::device)

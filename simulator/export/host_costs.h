@@ -5,6 +5,8 @@
 #ifndef HLOKIT_SIMULATOR_EXPORT_HOST_COSTS_H_
 #define HLOKIT_SIMULATOR_EXPORT_HOST_COSTS_H_
 
+#include <cstdint>
+
 #include "runtime/observe/host_work.h"
 #include "simulator/timing/simulator.h"
 
@@ -23,8 +25,13 @@ struct HostCosts {
   double transfer = 1.2e-6;  // starting a transfer or a fetch
   double host_rate = 16e9;   // bytes per second between host and device
 };
+// Whose costs they are.
+enum class HostSystem : uint8_t {
+  kTracer,    // this tracer's
+  kTorchXla,  // PyTorch/XLA's
+};
 // Returns the costs on the host of a target.
-HostCosts HostCostsOf(const DeviceDescription& machine);
+HostCosts HostCostsOf(const DeviceDescription& machine, HostSystem system = HostSystem::kTracer);
 
 double SecondsOf(const HostCosts& costs, const runtime::HostWork& work);
 

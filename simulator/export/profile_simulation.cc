@@ -82,7 +82,7 @@ absl::StatusOr<std::unique_ptr<ProfileSimulation>> ProfileSimulation::Create(con
   }
   ReplayOptions replay;
   replay.times = options.times;
-  replay.costs = HostCostsOf(result->programs_[0]->options.machine);
+  replay.costs = HostCostsOf(result->programs_[0]->options.machine, options.host);
   replay.program_of = program_of;
   replay.seconds_of = seconds_of;
   replay.compiled_program_of = compiled_program_of;
@@ -92,7 +92,9 @@ absl::StatusOr<std::unique_ptr<ProfileSimulation>> ProfileSimulation::Create(con
   for (const int64_t slow : StragglersOf(main.devices)) {
     for (HostThread& thread : result->replay_.threads) thread.straggler |= thread.device == slow;
   }
-  result->replay_.plan.source = options.times == HostTimes::kMeasured ? "CPU time of the threads" : "counted work";
+  result->replay_.plan.source = options.times == HostTimes::kMeasured   ? "CPU time of the threads"
+                                : options.host == HostSystem::kTorchXla ? "counted work, at PyTorch/XLA's costs"
+                                                                        : "counted work";
   return result;
 }
 

@@ -28,6 +28,7 @@ class ProfileSimulation {
     std::string pipeline = "tpu";  // runs first on programs without a schedule
     int64_t replicas = 0;          // 0: as in the programs, or as many as devices ran
     HostTimes times = HostTimes::kModeled;
+    HostSystem host = HostSystem::kTracer;  // of counted work
     // Returns the simulation options for a program.
     std::function<absl::StatusOr<SimulationOptions>(const Module&)> machine;
   };

@@ -18,8 +18,8 @@ import sys
 
 BEGIN, END = "<!-- flags of the tools -->\n", "<!-- end of the flags -->\n"
 LIMIT = re.compile(r"--(.*-)?(max|timeout)(-.*)?$")
-# They read no file: `ops` prints tables, the others ask a running program.
-READ_NOTHING = {"hlo-inspect ops", "hlo-profile capture", "hlo-profile monitor"}
+# They read no file: `ops` prints tables, texts come to the server from an editor, the others ask a running program.
+READ_NOTHING = {"hlo-inspect ops", "hlo-lsp-server", "hlo-profile capture", "hlo-profile monitor"}
 
 
 def help_of(words, bin_folder):

@@ -118,7 +118,7 @@ def torch(options, counts):
     traces = run(tools / "torch_traces.py", recorded / "traces", package, python=python)
     reached["traces"] = first(r"^(\d+) of \d+ traces$", traces)
     for suite, minimum in floor("torch_baseline.txt"):
-        if suite == "traces" and "PyTorch is not installed" in traces:
+        if suite == "traces" and "the traces are left out" in traces:
             continue
         counts.at_least(suite, reached[suite], minimum)
 

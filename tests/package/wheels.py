@@ -28,7 +28,7 @@ from packages import TOP, Trials, expect, make_debian, run
 sys.path.insert(0, f"{TOP}/tests/frameworks")
 import environment
 
-TOOLS = ("hlo-diff", "hlo-inspect", "hlo-opt", "hlo-profile", "hlo-reduce", "hlo-run", "hlo-translate", "hlo-view", "ir-dump")
+TOOLS = ("hlo-diff", "hlo-inspect", "hlo-lsp-server", "hlo-opt", "hlo-profile", "hlo-reduce", "hlo-run", "hlo-translate", "hlo-view", "ir-dump")
 LIBRARIES = ("messages", "pjrt", "onednn", "llvm", "stores")
 # Bundled by auditwheel, by the beginning of the name.
 BUNDLED = ("libabsl_", "libprotobuf", "libgrpc", "libre2", "libcurl", "libhiredis", "libdnnl", "libLLVM", "libpugixml", "libssl",

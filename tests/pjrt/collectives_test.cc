@@ -224,7 +224,11 @@ add {
 ENTRY e {
   x = f32[2] parameter(0)
   y = f32[2] all-reduce(x), replica_groups={{0,1},{2,3}}, to_apply=add
-  ROOT z = f32[2] collective-permute(y), source_target_pairs={{0,0},{1,2}}
+  z = f32[2] collective-permute(y), source_target_pairs={{0,0},{1,2}}
+  alone = f32[2] all-reduce(z), replica_groups={{1}}, to_apply=add
+  each = f32[2] all-reduce(alone), replica_groups={{0},{1}}, to_apply=add
+  gathered = f32[2] all-gather(each), dimensions={0}, replica_groups={{1}}
+  ROOT scattered = f32[2] reduce-scatter(gathered), dimensions={0}, replica_groups={{1}}, to_apply=add
 })",
                                   "hlo", CompileOptionsOf(1, 1), &executable);
   ASSERT_TRUE(compiled.ok()) << compiled.message;

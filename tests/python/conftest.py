@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+import glob
+import os
 import signal
 
 import pytest
@@ -7,6 +9,27 @@ import hlokit
 
 # A shell starts what runs in its background with ^C ignored, which programs that tests start would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+
+def _torch_version():
+    try:
+        import torch
+    except ImportError:
+        return None
+    return tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+
+
+# hlokit.torch needs PyTorch 2.9: `tests/frameworks/run.py 'PyTorch device'` runs its tests with one of PyPI.
+_VERSION = _torch_version()
+collect_ignore = []
+if _VERSION is None or _VERSION < (2, 9):
+    collect_ignore = [os.path.basename(path) for path in glob.glob(os.path.join(os.path.dirname(__file__), "test_torch*.py"))]
+
+
+def pytest_report_header():
+    return f"without {len(collect_ignore)} files of hlokit.torch: PyTorch is {_VERSION}" if collect_ignore else None
+
 
 PROGRAM = """HloModule t
 

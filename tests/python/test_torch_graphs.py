@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="python3-torch is not installed")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 import hlokit.torch as ht  # noqa: E402
 import hlokit.torch.xla_model as xm  # noqa: E402

@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="python3-torch is not installed")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 import hlokit.torch as ht  # noqa: E402
 import hlokit.torch.profiler as xp  # noqa: E402

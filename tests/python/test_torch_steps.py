@@ -10,7 +10,7 @@ import warnings
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="python3-torch is not installed")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 import torch.utils.checkpoint  # noqa: E402
 

@@ -196,6 +196,16 @@ try {
     await page.waitForFunction(() => { const [, k, n] = /^(\d+) of (\d+)/.exec(shadow().getElementById("found").textContent) ?? []; return k && k === n; });
     await page.fill("#search", "");
   });
+  await test("what is around the page hears of selections, and selects by name", async () => {
+    await page.evaluate(() => { window.heard = []; addEventListener("hlo-select", (event) => window.heard.push(event.detail)); });
+    await run('await app.select(node("h"))');
+    await page.evaluate(() => { location.hash = "#n=t"; });
+    await page.waitForFunction(() => hloView.selected >= 0 && hloView.graph.labelOf(hloView.selected) === "t");
+    assert.deepEqual(await page.evaluate(() => window.heard), ["h", "t"]);
+    await run("await app.select(g.root, false)");
+    assert.equal(await page.evaluate(() => window.heard.length), 2);
+  });
+
   await test("a click shows operands, users, attributes, value, sharding and layout", async () => {
     const at = await run(`await app.select(node("h")); app.viewport.center(app.selected, false);
       const b = app.scene.boxes.get(app.selected), c = app.viewport.camera, r = app.viewport.canvas.getBoundingClientRect();

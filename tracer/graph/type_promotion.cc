@@ -57,12 +57,25 @@ struct TorchType {
   std::string_view name;
   int number;
 };
-constexpr TorchType kTorchTypes[] = {{ElementType::kU8, "Byte", 0},          {ElementType::kS8, "Char", 1},
-                                     {ElementType::kS16, "Short", 2},        {ElementType::kS32, "Int", 3},
-                                     {ElementType::kS64, "Long", 4},         {ElementType::kF16, "Half", 5},
-                                     {ElementType::kF32, "Float", 6},        {ElementType::kF64, "Double", 7},
-                                     {ElementType::kC64, "ComplexFloat", 9}, {ElementType::kC128, "ComplexDouble", 10},
-                                     {ElementType::kPred, "Bool", 11},       {ElementType::kBF16, "BFloat16", 15}};
+constexpr TorchType kTorchTypes[] = {{ElementType::kU8, "Byte", 0},
+                                     {ElementType::kS8, "Char", 1},
+                                     {ElementType::kS16, "Short", 2},
+                                     {ElementType::kS32, "Int", 3},
+                                     {ElementType::kS64, "Long", 4},
+                                     {ElementType::kF16, "Half", 5},
+                                     {ElementType::kF32, "Float", 6},
+                                     {ElementType::kF64, "Double", 7},
+                                     {ElementType::kC64, "ComplexFloat", 9},
+                                     {ElementType::kC128, "ComplexDouble", 10},
+                                     {ElementType::kPred, "Bool", 11},
+                                     {ElementType::kBF16, "BFloat16", 15},
+                                     {ElementType::kF8E5M2, "Float8_e5m2", 23},
+                                     {ElementType::kF8E4M3FN, "Float8_e4m3fn", 24},
+                                     {ElementType::kF8E5M2FNUZ, "Float8_e5m2fnuz", 25},
+                                     {ElementType::kF8E4M3FNUZ, "Float8_e4m3fnuz", 26},
+                                     {ElementType::kU16, "UInt16", 27},
+                                     {ElementType::kU32, "UInt32", 28},
+                                     {ElementType::kU64, "UInt64", 29}};
 
 template <typename Matches>
 const TorchType* FindTorchType(Matches matches) {

@@ -3,6 +3,7 @@
 #ifndef HLOKIT_TRACER_LOWERING_ARITHMETIC_H_
 #define HLOKIT_TRACER_LOWERING_ARITHMETIC_H_
 
+#include <limits>
 #include <utility>
 
 #include "tracer/graph/type_promotion.h"
@@ -50,6 +51,25 @@ DimVector ReducedDims(LoweringContext& n, size_t arg, XlaOp x);
 inline XlaOp Logistic(XlaOp x) { return Unary(Opcode::kLogistic, x); }
 // Returns log(1+exp(x)) without overflow.
 inline XlaOp SoftplusOf(XlaOp x) { return Max(x, Number(x, 0)) + Unary(Opcode::kLog1p, Exp(-Abs(x))); }
+// Of real numbers these return the argument.
+inline XlaOp RealPart(XlaOp x) { return IsComplex(x.type()) ? Unary(Opcode::kReal, x) : x; }
+inline XlaOp Conjugate(XlaOp x) {
+  if (!IsComplex(x.type())) return x;
+  return Binary(Opcode::kComplex, Unary(Opcode::kReal, x), -Unary(Opcode::kImag, x));
+}
+// Returns x / |x|, given the absolute values; 1 for those that are 0 or so small that their parts have few digits. By
+// parts: a complex quotient squares its divisor, which may vanish.
+inline XlaOp PhaseOf(XlaOp x, XlaOp size) {
+  const bool wide = size.type() == ElementType::kF64;
+  const double least = wide ? std::numeric_limits<double>::min() / std::numeric_limits<double>::epsilon()
+                            : std::numeric_limits<float>::min() / std::numeric_limits<float>::epsilon();
+  const XlaOp none = Lt(size, Number(size, least));
+  const XlaOp divisor = Select(none, Number(size, 1), size);
+  const XlaOp real = Select(none, Number(size, 1), RealPart(x) / divisor);
+  if (!IsComplex(x.type())) return real;
+  const XlaOp imaginary = Unary(Opcode::kImag, x) / divisor;
+  return Binary(Opcode::kComplex, real, Select(none, Number(size, 0), imaginary));
+}
 inline XlaOp IsNan(XlaOp x) { return Ne(x, x); }
 
 }  // namespace hlokit::lazy

@@ -43,6 +43,13 @@ XlaOp CustomCall(XlaEmitter& e, std::string_view target, absl::Span<const Instru
       e.builder().Add(Opcode::kCustomCall, operands, {e.builder().String(Attr::kCustomCallTarget, target)}, result));
 }
 
+XlaOp Adjoint(XlaOp x) { return Conjugate(SwapLastDims(x)); }
+// The distance from 1 to the next larger number of the type's reals.
+double Epsilon(ElementType type) {
+  return type == ElementType::kF64 || type == ElementType::kC128 ? std::numeric_limits<double>::epsilon()
+                                                                 : std::numeric_limits<float>::epsilon();
+}
+
 struct QrParts {
   XlaOp q, r;
 };
@@ -68,11 +75,14 @@ QrParts QrOf(XlaEmitter& e, XlaOp x, bool complete) {
 // The pairs of a step of the tournament: columns k and k + half are rotated together.
 struct Rotation {
   XlaOp cosine, sine;  // [b, 1, half]
+  XlaOp phase;         // by which the second column is multiplied first, of complex matrices
 };
 XlaOp Rotate(XlaOp x, const Rotation& r) {
   const int64_t half = x.size(2) / 2;
-  const XlaOp a = Columns(x, 0, half), b = Columns(x, half, 2 * half);
-  const XlaOp left = a * r.cosine - b * r.sine, right = a * r.sine + b * r.cosine;
+  const XlaOp a = Columns(x, 0, half), second = Columns(x, half, 2 * half);
+  const XlaOp b = IsComplex(x.type()) ? second * r.phase : second;
+  const XlaOp cosine = lazy::Cast(r.cosine, x.type()), sine = lazy::Cast(r.sine, x.type());
+  const XlaOp left = a * cosine - b * sine, right = a * sine + b * cosine;
   if (half == 1) return Concatenate({left, right}, 2);
   // The first column stays, the others move on by one place of the circle, so that all pairs meet.
   return Concatenate({Columns(left, 0, 1), Columns(right, 0, 1), Columns(left, 1, half - 1), Columns(right, 1, half),
@@ -89,10 +99,9 @@ Jacobi Orthogonalize(XlaEmitter& e, XlaOp x) {
   constexpr int64_t kMaxSweeps = 20;
   const int64_t n = x.size(2), half = n / 2, steps = n - 1;
   const ElementType type = x.type();
-  const double epsilon =
-      type == ElementType::kF64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
-  const double tolerance = 4 * epsilon;
-  const Values init = {Constant(e, ElementType::kS32, 0), Constant(e, type, 1), x, Identity(e, type, x.size(0), n, n)};
+  const double tolerance = 4 * Epsilon(type);
+  const ElementType real = RealPart(x).type();
+  const Values init = {Constant(e, ElementType::kS32, 0), Constant(e, real, 1), x, Identity(e, type, x.size(0), n, n)};
   // step, largest cosine of an angle between columns in this sweep, columns, right vectors
   const Values found = Loop(
       e, init,
@@ -103,8 +112,12 @@ Jacobi Orthogonalize(XlaEmitter& e, XlaOp x) {
       },
       [&](absl::Span<const XlaOp> v) -> Values {
         const XlaOp p = Columns(v[2], 0, half), q = Columns(v[2], half, n);
-        const auto inner = [](XlaOp a, XlaOp b) { return Reduce(Opcode::kAdd, a * b, {1}, /*keepdim=*/true); };
-        const XlaOp a = inner(p, p), b = inner(q, q), c = inner(p, q);
+        const auto inner = [](XlaOp a, XlaOp b) {
+          return Reduce(Opcode::kAdd, Conjugate(a) * b, {1}, /*keepdim=*/true);
+        };
+        const XlaOp a = RealPart(inner(p, p)), b = RealPart(inner(q, q)), product = inner(p, q);
+        const XlaOp c = IsComplex(type) ? Abs(product) : product;
+        const XlaOp phase = Conjugate(PhaseOf(product, c));
         const XlaOp zero = Number(c, 0), one = Number(c, 1);
         const XlaOp lengths = Sqrt(a) * Sqrt(b);
         const XlaOp cosine = Select(Eq(c, zero), zero, Abs(c) / lengths);
@@ -112,7 +125,7 @@ Jacobi Orthogonalize(XlaEmitter& e, XlaOp x) {
         const XlaOp zeta = (b - a) / (2.0 * Select(skip, one, c));
         const XlaOp tangent = Select(Ge(zeta, zero), one, -one) / (Abs(zeta) + Sqrt(1.0 + zeta * zeta));
         const XlaOp scale = Rsqrt(1.0 + tangent * tangent);
-        const Rotation rotation = {Select(skip, one, scale), Select(skip, zero, scale * tangent)};
+        const Rotation rotation = {Select(skip, one, scale), Select(skip, zero, scale * tangent), phase};
         const XlaOp first = Eq(Binary(Opcode::kRemainder, v[0], Number(v[0], steps)), Number(v[0], 0));
         const XlaOp before = Select(first, Number(v[1], 0), v[1]);
         const XlaOp largest = Max(before, Reduce(Opcode::kMaximum, cosine, {0, 1, 2}));
@@ -130,9 +143,10 @@ SvdParts TallSvd(XlaEmitter& e, XlaOp x, bool full) {
   // Scaled, since squares of small and of large numbers are out of range.
   const XlaOp largest = Reduce(Opcode::kMaximum, Abs(x), {1, 2}, /*keepdim=*/true);
   const XlaOp scale = Select(Gt(largest, Number(largest, 0)), largest, Number(largest, 1));
-  const XlaOp scaled = Pad(x / scale, Number(x, 0), {0, 0, 0}, {0, 0, even - n});
+  const XlaOp scaled = Pad(x / lazy::Cast(scale, x.type()), Number(x, 0), {0, 0, 0}, {0, 0, even - n});
   const Jacobi jacobi = Orthogonalize(e, scaled);
-  XlaOp lengths = Sqrt(Reduce(Opcode::kAdd, jacobi.columns * jacobi.columns, {1}, /*keepdim=*/true));  // [b, 1, n]
+  const XlaOp sizes = IsComplex(x.type()) ? Abs(jacobi.columns) : jacobi.columns;
+  XlaOp lengths = Sqrt(Reduce(Opcode::kAdd, sizes * sizes, {1}, /*keepdim=*/true));  // [b, 1, n]
   if (even != n) {
     // The column of padding, whose right vector is the last unit vector, comes last.
     const XlaOp last = SliceDim(jacobi.right, 1, even - 1, even);
@@ -145,21 +159,46 @@ SvdParts TallSvd(XlaEmitter& e, XlaOp x, bool full) {
   const XlaOp s = Columns(lazy::Sort({lengths}, 2, ComparisonDirection::kGt)[0], 0, n);
   const XlaOp v = SliceDim(sorted(jacobi.right, even), 1, 0, n);
   // Vectors of singular values that are 0 up to rounding are not determined: any orthonormal basis of the rest.
-  const double epsilon =
-      x.type() == ElementType::kF64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
-  const XlaOp none = Le(s, Columns(s, 0, 1) * (epsilon * static_cast<double>(m)));
-  const XlaOp u = Select(none, Number(s, 0), sorted(jacobi.columns, m) / Select(none, Number(s, 1), s));
+  const XlaOp none = Le(s, Columns(s, 0, 1) * (Epsilon(x.type()) * static_cast<double>(m)));
+  const XlaOp u =
+      Select(none, Number(x, 0), sorted(jacobi.columns, m) / lazy::Cast(Select(none, Number(s, 1), s), x.type()));
   const QrParts qr = QrOf(e, u, full);
   // Q is U up to signs, those of the diagonal of R.
   const int64_t width = full ? m : n;
   const XlaOp identity = Identity(e, x.type(), batch, width, n);
-  const XlaOp diagonal = Reduce(Opcode::kAdd, qr.r * identity, {1}, /*keepdim=*/true);
+  const XlaOp diagonal = RealPart(Reduce(Opcode::kAdd, qr.r * identity, {1}, /*keepdim=*/true));
   XlaOp signs = Select(Lt(diagonal, Number(diagonal, 0)), Number(diagonal, -1), Number(diagonal, 1));
   if (width != n) signs = Pad(signs, Number(signs, 1), {0, 0, 0}, {0, 0, width - n});
-  return {qr.q * signs, Reshape(s * scale, {batch, n}), v};
+  return {qr.q * lazy::Cast(signs, x.type()), Reshape(s * scale, {batch, n}), v};
 }
 
 }  // namespace
+
+// self -> R above the reflectors, and their factors, as LAPACK's
+void Geqrf(LoweringContext& n) {
+  const XlaOp x = n.in(0);
+  XlaEmitter& e = n.emitter();
+  if (x.rank() < 2 || (!x.is_float() && !IsComplex(x.type()))) {
+    return (void)e.Fail("geqrf: input must be matrices of floating point or complex numbers");
+  }
+  DimVector taus = x.dims();
+  taus.resize(taus.size() - 2);
+  taus.push_back(std::min(x.size(-2), x.size(-1)));
+  if (x.elements() == 0) return n.Return(x, Full(e, x.type(), taus, 0));
+  const Shape shape = e.ArrayShape(x.type(), taus);
+  const XlaOp both = CustomCall(e, "Qr", {x.id()}, e.builder().shapes().Tuple({x.shape(), shape}));
+  n.Return(Element(both, 0), Element(both, 1));
+}
+// input [.., m, n], tau [.., k]
+void HouseholderProduct(LoweringContext& n) {
+  const XlaOp x = n.in(0), taus = n.in(1);
+  XlaEmitter& e = n.emitter();
+  if (x.rank() < 2 || taus.type() != x.type() || x.size(-2) < x.size(-1) || taus.size(-1) > x.size(-1)) {
+    return (void)e.Fail("linalg.householder_product: input and tau do not fit");
+  }
+  if (x.elements() == 0) return n.Return(x);
+  n.Return(CustomCall(e, "ProductOfElementaryHouseholderReflectors", {x.id(), taus.id()}, x.shape()));
+}
 
 void Qr(LoweringContext& n) {
   const XlaOp x = n.in(0);
@@ -168,7 +207,7 @@ void Qr(LoweringContext& n) {
     e.Fail("linalg.qr: The input tensor A must have at least 2 dimensions.");
     return;
   }
-  if (!x.is_float()) {
+  if (!x.is_float() && !IsComplex(x.type())) {
     e.Fail(StrCat("linalg.qr: Expected a floating point or complex tensor as input. Got ", TorchTypeName(x.type())));
     return;
   }
@@ -198,13 +237,11 @@ void Svd(LoweringContext& n) {
                     : "linalg.svd: The input tensor A must have at least 2 dimensions.");
     return;
   }
-  if (!x.is_float()) {
-    e.Fail(IsComplex(x.type()) ? "linalg.svd: complex matrices are not supported"
-                               : StrCat("linalg.svd: Expected a floating point or complex tensor as input. Got ",
-                                        TorchTypeName(x.type())));
+  if (!x.is_float() && !IsComplex(x.type())) {
+    e.Fail(StrCat("linalg.svd: Expected a floating point or complex tensor as input. Got ", TorchTypeName(x.type())));
     return;
   }
-  if (x.type() != ElementType::kF32 && x.type() != ElementType::kF64) {
+  if (x.type() != ElementType::kF32 && x.type() != ElementType::kF64 && !IsComplex(x.type())) {
     e.Fail(StrCat("\"linalg_svd_cpu\" not implemented for '", TorchTypeName(x.type()), "'"));
     return;
   }
@@ -217,12 +254,13 @@ void Svd(LoweringContext& n) {
   const XlaOp batch = AsBatch(x);
   SvdParts parts;
   if (x.elements() == 0) {
-    parts = {Identity(e, x.type(), batch.size(0), rows, full ? rows : k), Full(e, x.type(), {batch.size(0), k}, 0),
+    parts = {Identity(e, x.type(), batch.size(0), rows, full ? rows : k),
+             Full(e, RealPart(x).type(), {batch.size(0), k}, 0),
              Identity(e, x.type(), batch.size(0), columns, full ? columns : k)};
   } else if (rows >= columns) {
     parts = TallSvd(e, batch, full);
   } else {
-    parts = TallSvd(e, SwapLastDims(batch), full);
+    parts = TallSvd(e, Adjoint(batch), full);
     std::swap(parts.u, parts.v);
   }
   if (old_name && !n.bool_arg(2)) {
@@ -232,7 +270,7 @@ void Svd(LoweringContext& n) {
   }
   // svd returns V, linalg_svd its transpose.
   n.Return(WithLeadingDims(parts.u, x, 2), WithLeadingDims(parts.s, x, 1),
-           WithLeadingDims(old_name ? parts.v : SwapLastDims(parts.v), x, 2));
+           WithLeadingDims(old_name ? parts.v : Adjoint(parts.v), x, 2));
 }
 
 }  // namespace hlokit::lazy::lower

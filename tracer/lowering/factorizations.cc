@@ -13,25 +13,33 @@
 namespace hlokit::lazy::lower {
 namespace {
 
-// Checks argument `arg` of an op that torch calls `name` in messages.
-bool IsSquareBatch(LoweringContext& n, size_t arg, std::string_view name) {
+// Checks argument `arg` of an op that torch calls `name` in messages. square: whether it must have as many rows as
+// columns.
+bool IsMatrixBatch(LoweringContext& n, size_t arg, std::string_view name, bool square) {
   const XlaOp x = n.in(arg);
   const auto fail = [&](std::string message) {
     n.emitter().Fail(absl::InvalidArgumentError(StrCat(name, ": ", message)));
     return false;
   };
   if (x.rank() < 2) return fail("The input tensor A must have at least 2 dimensions.");
-  if (x.size(-1) != x.size(-2)) {
+  if (square && x.size(-1) != x.size(-2)) {
     return fail(
         StrCat("A must be batches of square matrices, but they are ", x.size(-2), " by ", x.size(-1), " matrices"));
   }
-  if (x.type() != ElementType::kF32 && x.type() != ElementType::kF64) {
+  if (x.type() != ElementType::kF32 && x.type() != ElementType::kF64 && !IsComplex(x.type())) {
     if (ScalarTypeCategory(x.type()) == 2) {
       return fail(StrCat("Low precision dtypes not supported. Got ", TorchTypeName(x.type())));
     }
     return fail(StrCat("Expected a floating point or complex tensor as input. Got ", TorchTypeName(x.type())));
   }
   return true;
+}
+bool IsSquareBatch(LoweringContext& n, size_t arg, std::string_view name) { return IsMatrixBatch(n, arg, name, true); }
+
+// Returns the size by which LAPACK chooses pivots: of a complex number the sum of those of its parts.
+XlaOp PivotSize(XlaOp x) {
+  if (!IsComplex(x.type())) return Abs(x);
+  return Abs(Unary(Opcode::kReal, x)) + Abs(Unary(Opcode::kImag, x));
 }
 
 DimVector BatchDims(XlaOp x) {
@@ -51,10 +59,10 @@ XlaOp Diagonal(XlaOp x) {
 }
 
 struct LuParts {
-  XlaOp lu;           // [.., n, n]: U, and below the diagonal L without its unit diagonal
-  XlaOp permutation;  // [.., n, 1] s32: the row of the matrix at each place
+  XlaOp lu;           // [.., m, n]: U, and below the diagonal L without its unit diagonal
+  XlaOp permutation;  // [.., m, 1] s32: the row of the matrix at each place
   XlaOp sign;         // [.., 1, 1] of the permutation
-  XlaOp pivots;       // [.., n, 1] s32: the row, counted from 1, that each row was exchanged with
+  XlaOp pivots;       // [.., m, 1] s32: the row, counted from 1, that each of the first min(m, n) was exchanged with
 };
 
 std::vector<XlaOp> EliminateColumn(absl::Span<const XlaOp> state) {
@@ -63,9 +71,10 @@ std::vector<XlaOp> EliminateColumn(absl::Span<const XlaOp> state) {
   const XlaOp rows = Rows(a), columns = Columns(a), places = Rows(order);
   // The pivot: the first of the largest elements from the diagonal down; NaN counts as the largest.
   const XlaOp column = Pick(a, Eq(columns, j), column_dim);
-  const XlaOp candidates = Select(Ge(places, j), Abs(column), Number(column, -1));
+  const XlaOp sizes = PivotSize(column);
+  const XlaOp candidates = Select(Ge(places, j), sizes, Number(sizes, -1));
   const XlaOp is_best = Eq(candidates, Reduce(Opcode::kMaximum, candidates, {row_dim}, true)) | IsNan(candidates);
-  const XlaOp p = Reduce(Opcode::kMinimum, Select(is_best, places, Number(places, a.size(-1))), {row_dim}, true);
+  const XlaOp p = Reduce(Opcode::kMinimum, Select(is_best, places, Number(places, a.size(-2))), {row_dim}, true);
   const XlaOp row_p = Pick(a, Eq(rows, p), row_dim), row_j = Pick(a, Eq(rows, j), row_dim);
   const XlaOp swapped = Select(Eq(rows, j), row_p, Select(Eq(rows, p), row_j, a));
   const XlaOp order_p = Pick(order, Eq(places, p), row_dim), order_j = Pick(order, Eq(places, j), row_dim);
@@ -84,9 +93,9 @@ std::vector<XlaOp> EliminateColumn(absl::Span<const XlaOp> state) {
 LuParts LuOf(XlaOp x) {
   XlaEmitter& e = x.emitter();
   DimVector line = BatchDims(x), one = BatchDims(x);
-  line.insert(line.end(), {x.size(-1), 1});
+  line.insert(line.end(), {x.size(-2), 1});
   one.insert(one.end(), {1, 1});
-  const int64_t n = x.size(-1);
+  const int64_t n = std::min(x.size(-2), x.size(-1));
   const std::vector<XlaOp> end = Loop(
       e,
       {Constant(e, ElementType::kS32, 0), x, IotaOf(e, ElementType::kS32, line, x.rank() - 2),
@@ -114,19 +123,49 @@ void LinalgSlogdet(LoweringContext& n) {
   const XlaOp signs = Reduce(Opcode::kMultiply, Unary(Opcode::kSign, diagonal), {dim});
   n.Return(signs * Reshape(parts.sign, BatchDims(x)), Reduce(Opcode::kAdd, Log(Abs(diagonal)), {dim}));
 }
-// A [.., n, n] -> LU, pivots and permutation [.., n], and the number of the first pivot that is 0, counted from 1, or 0
+// A [.., m, n] -> LU, pivots [.., min(m, n)] and permutation [.., m], and the number of the first pivot that is 0,
+// counted from 1, or 0
 void LuNode(LoweringContext& n) {
-  if (!IsSquareBatch(n, 0, "linalg.lu_factor")) return;
+  if (!IsMatrixBatch(n, 0, "linalg.lu_factor", false)) return;
   const XlaOp x = n.in(0);
+  const int64_t rows = x.size(-2), size = std::min(rows, x.size(-1));
   const LuParts parts = LuOf(x);
-  const XlaOp diagonal = Diagonal(parts.lu);
-  DimVector line = diagonal.dims();
-  const int64_t last = diagonal.rank() - 1, size = x.size(-1);
+  DimVector all = BatchDims(x), line = BatchDims(x);
+  all.push_back(rows);
+  line.push_back(size);
+  const int64_t last = x.rank() - 2;
+  const XlaOp square = SliceDim(SliceDim(parts.lu, x.rank() - 2, 0, size), x.rank() - 1, 0, size);
+  const XlaOp diagonal = Diagonal(square);
   const XlaOp places = IotaOf(n.emitter(), ElementType::kS32, line, last) + Constant(n.emitter(), ElementType::kS32, 1);
   const XlaOp missing = Eq(diagonal, Number(diagonal, 0));
   const XlaOp first = Reduce(Opcode::kMinimum, Select(missing, places, Number(places, size + 1)), {last});
-  n.Return(parts.lu, Reshape(parts.pivots, line), Reshape(parts.permutation, line));
+  n.Return(parts.lu, SliceDim(Reshape(parts.pivots, all), last, 0, size), Reshape(parts.permutation, all));
   n.Return(Select(Gt(first, Number(first, size)), Number(first, 0), first));
+}
+// Pivots [.., k] as of LU, m -> the permutation [.., m] s32: the row of the matrix at each place
+void PivotsToPermutation(LoweringContext& n) {
+  const XlaOp pivots = lazy::Cast(n.in(0), ElementType::kS32);
+  const int64_t m = n.int_arg(1), dim = pivots.rank() - 1;
+  if (!pivots.ok()) return;
+  if (dim < 0 || pivots.size(dim) > m) {
+    n.emitter().Fail("more pivots than rows");
+    return;
+  }
+  XlaEmitter& e = n.emitter();
+  DimVector line = pivots.dims();
+  line.back() = m;
+  const std::vector<XlaOp> end = Loop(
+      e, {Constant(e, ElementType::kS32, 0), IotaOf(e, ElementType::kS32, line, dim), pivots},
+      [&](absl::Span<const XlaOp> state) { return Lt(state[0], Number(state[0], state[2].size(dim))); },
+      [&](absl::Span<const XlaOp> state) -> std::vector<XlaOp> {
+        const XlaOp j = state[0], order = state[1];
+        const auto places = [&](XlaOp x) { return IotaOf(x.emitter(), ElementType::kS32, x.dims(), dim); };
+        const XlaOp p = Pick(state[2], Eq(places(state[2]), j), dim) - 1.0;
+        const XlaOp at_j = Eq(places(order), j), at_p = Eq(places(order), p);
+        const XlaOp of_j = Pick(order, at_j, dim), of_p = Pick(order, at_p, dim);
+        return {j + Number(j, 1), Select(at_j, of_p, Select(at_p, of_j, order)), state[2]};
+      });
+  n.Return(end[1]);
 }
 // A [.., n, n], B [.., n, k] -> X with A X = B
 void LinearSolve(LoweringContext& n) {
@@ -195,11 +234,13 @@ PlaneRotation RotationFor(XlaOp aa, XlaOp bb, XlaOp ab) {
   return {Select(done, one, Rsqrt(t * t + 1.0)), Select(done, zero, Rsqrt(t * t + 1.0) * t)};
 }
 
-// Rotates the parts of x where `index` is p and q, along `dim`.
-XlaOp Rotated(XlaOp x, XlaOp index, int64_t dim, const std::pair<XlaOp, XlaOp>& pair, const PlaneRotation& by) {
+// Rotates the parts of x where `index` is p and q, along `dim`; first multiplies the second one by `phase`.
+XlaOp Rotated(XlaOp x, XlaOp index, int64_t dim, const std::pair<XlaOp, XlaOp>& pair, const PlaneRotation& by,
+              XlaOp phase) {
   const XlaOp at_p = Eq(index, pair.first), at_q = Eq(index, pair.second);
-  const XlaOp p = Pick(x, at_p, dim), q = Pick(x, at_q, dim);
-  return Select(at_p, p * by.cosine - q * by.sine, Select(at_q, p * by.sine + q * by.cosine, x));
+  const XlaOp p = Pick(x, at_p, dim), q = IsComplex(x.type()) ? Pick(x, at_q, dim) * phase : Pick(x, at_q, dim);
+  const XlaOp cosine = lazy::Cast(by.cosine, x.type()), sine = lazy::Cast(by.sine, x.type());
+  return Select(at_p, p * cosine - q * sine, Select(at_q, p * sine + q * cosine, x));
 }
 
 // One-hot matrices that bring columns into the given order.
@@ -220,11 +261,17 @@ std::vector<XlaOp> RotatePair(absl::Span<const XlaOp> state) {
   const XlaOp rows = Rows(a), columns = Columns(a);
   const XlaOp row_p = Pick(a, Eq(rows, p), row_dim), row_q = Pick(a, Eq(rows, q), row_dim);
   const auto element = [&](XlaOp row, XlaOp j) { return Pick(row, Eq(Columns(row), j), column_dim); };
-  const PlaneRotation by = RotationFor(element(row_p, p), element(row_q, q), element(row_p, q));
+  // Of a Hermitian matrix the element is made real by a phase of q.
+  const XlaOp between = element(row_p, q);
+  const XlaOp size = IsComplex(a.type()) ? Abs(between) : between;
+  const XlaOp phase = PhaseOf(between, size);
+  const PlaneRotation by = RotationFor(RealPart(element(row_p, p)), RealPart(element(row_q, q)), size);
   // The rotated element is exactly 0.
-  const XlaOp rotated = Rotated(Rotated(a, columns, column_dim, pair, by), rows, row_dim, pair, by);
+  const XlaOp rotated =
+      Rotated(Rotated(a, columns, column_dim, pair, by, Conjugate(phase)), rows, row_dim, pair, by, phase);
   const XlaOp vanishes = (Eq(rows, p) & Eq(columns, q)) | (Eq(rows, q) & Eq(columns, p));
-  return {step + Number(step, 1), Select(vanishes, Number(a, 0), rotated), Rotated(v, columns, column_dim, pair, by)};
+  return {step + Number(step, 1), Select(vanishes, Number(a, 0), rotated),
+          Rotated(v, columns, column_dim, pair, by, Conjugate(phase))};
 }
 
 }  // namespace
@@ -244,9 +291,13 @@ void LinalgEigh(LoweringContext& n) {
   // One triangle determines the matrix.
   const XlaOp rows = Rows(x), columns = Columns(x);
   const XlaOp given = side == "L" || side == "l" ? Ge(rows, columns) : Le(rows, columns);
-  const XlaOp matrix = Select(given, x, SwapLastDims(x));
+  const XlaOp whole = Select(given, x, Conjugate(SwapLastDims(x)));
+  const XlaOp matrix =
+      IsComplex(x.type()) ? Select(Eq(rows, columns), lazy::Cast(RealPart(x), x.type()), whole) : whole;
   const XlaOp identity = lazy::Cast(Eq(rows, columns), x.type());
-  if (x.elements() == 0 || size == 1) return n.Return(Reduce(Opcode::kAdd, matrix, {x.rank() - 1}), identity);
+  if (x.elements() == 0 || size == 1) {
+    return n.Return(RealPart(Reduce(Opcode::kAdd, matrix, {x.rank() - 1})), identity);
+  }
   const int64_t steps = kJacobiSweeps * PairsOf(size);
   const std::vector<XlaOp> end = Loop(
       e, {Constant(e, ElementType::kS32, 0), matrix, identity},
@@ -257,7 +308,7 @@ void LinalgEigh(LoweringContext& n) {
         return Lt(state[0], Number(state[0], steps)) & left;
       },
       RotatePair);
-  const XlaOp values = Diagonal(end[1]);
+  const XlaOp values = RealPart(Diagonal(end[1]));
   const int64_t last = values.rank() - 1;
   const std::vector<XlaOp> sorted =
       Sort({values, IotaOf(e, ElementType::kS32, values.dims(), last)}, last, ComparisonDirection::kLt);

@@ -136,7 +136,7 @@ void Cholesky(LoweringContext& n) {
   const XlaOp rows = IotaOf(e, ElementType::kS64, x.dims(), x.rank() - 2);
   const XlaOp columns = IotaOf(e, ElementType::kS64, x.dims(), x.rank() - 1);
   const XlaOp triangle = Select(Ge(rows, columns), lower, Number(x, 0));
-  n.Return(n.bool_arg(1) ? SwapLastDims(triangle) : triangle);
+  n.Return(n.bool_arg(1) ? Conjugate(SwapLastDims(triangle)) : triangle);
 }
 
 }  // namespace lower

@@ -85,7 +85,7 @@ void MovingAverage(LoweringContext& n) {
 
 void NativeDropoutBackward(LoweringContext& n) {
   const XlaOp g = Wide(n.in(0));
-  n.Return(lazy::Cast(g * lazy::Cast(n.in(1), g.type()) * n.float_arg(2), n.in(0).type()));
+  n.Return(lazy::Cast(g * lazy::Cast(n.in(1), g.type()) * n.float_arg(2), FloatingOf(n.in(0).type())));
 }
 
 }  // namespace hlokit::lazy::lower

@@ -155,9 +155,10 @@ void Var(LoweringContext& n) {
   const XlaOp centered = x - MeanOf(x, dims, true);
   const double divisor = count == 0 ? 0 : static_cast<double>(std::max<int64_t>(0, SaturatingAdd(count, -correction)));
   // 0/0 of a single element, or of none, is NaN, as in torch.
-  XlaOp var = Reduce(Opcode::kAdd, centered * centered, dims, n.bool_arg(3)) / divisor;
+  const XlaOp squares = RealPart(centered * Conjugate(centered));
+  XlaOp var = Reduce(Opcode::kAdd, squares, dims, n.bool_arg(3)) / divisor;
   if (n.op() == Op::std_correction) var = Sqrt(var);
-  n.Return(lazy::Cast(var, n.in(0).type()));
+  n.Return(IsComplex(x.type()) ? var : lazy::Cast(var, n.in(0).type()));
 }
 void VectorNorm(LoweringContext& n) {
   const ElementType type = n.dtype(4, n.in(0).type());
@@ -165,7 +166,9 @@ void VectorNorm(LoweringContext& n) {
     n.emitter().Fail("expected a floating point tensor as input");
     return;
   }
-  const XlaOp x = lazy::Cast(n.in(0), WideType(type));
+  // Of complex numbers the absolute values count.
+  const XlaOp given = lazy::Cast(n.in(0), WideType(type));
+  const XlaOp x = IsComplex(given.type()) ? Abs(given) : given;
   const DimVector dims = ReducedDims(n, 2, x);
   const bool keepdim = n.bool_arg(3);
   const double p = n.float_arg(1);
@@ -185,15 +188,16 @@ void VectorNorm(LoweringContext& n) {
     norm = Binary(Opcode::kPower, Reduce(Opcode::kAdd, Binary(Opcode::kPower, magnitude, Number(x, p)), dims, keepdim),
                   Number(x, 1 / p));
   }
-  n.Return(lazy::Cast(norm, type));
+  n.Return(lazy::Cast(norm, RealPart(Constant(n.emitter(), type, 0)).type()));
 }
 void LogSumExp(LoweringContext& n) {
   const XlaOp x = Wide(n.in(0));
   const DimVector dims = ReducedDims(n, 1, x);
-  const XlaOp largest = Reduce(Opcode::kMaximum, x, dims, true);
+  const XlaOp largest = Reduce(Opcode::kMaximum, RealPart(x), dims, true);
   // An infinite maximum would give inf - inf.
   const XlaOp shift = Select(Unary(Opcode::kIsFinite, largest), largest, Number(largest, 0));
-  XlaOp result = Log(Reduce(Opcode::kAdd, Exp(x - shift), dims, true)) + shift;
+  const XlaOp subtracted = lazy::Cast(shift, x.type());
+  XlaOp result = Log(Reduce(Opcode::kAdd, Exp(x - subtracted), dims, true)) + subtracted;
   if (!n.bool_arg(2)) {
     DimVector kept;
     for (int64_t i = 0; i < x.rank(); ++i) {

@@ -209,6 +209,10 @@ void AdaptiveAvgPoolBackward(LoweringContext& n) {
 }
 // self [N, C, spatial..], output_size, align_corners, scales.. of linear and cubic interpolation
 void UpsampleInterpolated(LoweringContext& n) {
+  if (!n.in(0).is_float()) {
+    n.emitter().Fail("images of integers, which torch rounds after each dimension");
+    return;
+  }
   XlaOp x = Wide(n.in(0));
   DimVector out;
   if (!ReadSizes(n, 1, x.rank(), &out)) return;

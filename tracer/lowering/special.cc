@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Special functions of one tensor: gamma functions, modified Bessel functions, the scaled complementary error function.
+// Special functions: gamma and zeta functions, modified Bessel functions, the scaled complementary error function.
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <optional>
+#include <vector>
 
 #include "tracer/lowering/arithmetic.h"
+#include "tracer/lowering/loop.h"
 
 namespace hlokit::lazy::lower {
 namespace {
@@ -130,6 +133,145 @@ XlaOp ScaledBessel(XlaOp x, int order) {
   return Select(Le(x, Number(x, 8)), near, far);
 }
 
+// Two operands of an op in a wide float type, broadcast to the same sizes.
+struct Pair {
+  XlaOp a, b;
+  ElementType type;
+};
+std::optional<Pair> Operands(LoweringContext& n) {
+  const ElementType type = FloatingOf(PromotedType(n.in(0), n.in(1)));
+  const XlaOp a = lazy::Cast(n.in(0), WideType(type)), b = lazy::Cast(n.in(1), WideType(type));
+  if (!a.ok() || !b.ok()) return std::nullopt;
+  const std::optional<DimVector> dims = BroadcastDims(a.dims(), b.dims());
+  if (!dims) {
+    n.emitter().Fail("sizes that cannot be broadcast to each other");
+    return std::nullopt;
+  }
+  return Pair{BroadcastTo(a, *dims), BroadcastTo(b, *dims), type};
+}
+
+double EpsilonOf(XlaOp x) {
+  return x.type() == ElementType::kF64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+}
+
+// x^a exp(-x) / gamma(a), by Lanczos' formula for gamma.
+XlaOp GammaDensity(XlaOp a, XlaOp x) {
+  const XlaOp t = a + (kLanczosG - 0.5);
+  const XlaOp u = (x - t) / t;
+  // x = t (1 + u): of u near 0 the logarithm and u are nearly equal.
+  const XlaOp exponent = a * (Unary(Opcode::kLog1p, u) - u) - (kLanczosG - 0.5) * u;
+  return lazy::Exp(exponent) * Sqrt(t) / (LanczosSum(a - 1.0) * std::sqrt(2 * std::numbers::pi));
+}
+
+constexpr int kMaxTerms = 2000;
+
+// The sum of x^k / ((a + 1) ... (a + k)), where `wanted`.
+XlaOp LowerSeries(XlaOp a, XlaOp x, XlaOp wanted) {
+  const double epsilon = EpsilonOf(x);
+  const XlaOp one = FullLike(x, 1);
+  // number of terms, a + k, x, term, sum, whether more are needed
+  const std::vector<XlaOp> end = Loop(
+      x.emitter(), {Constant(x.emitter(), ElementType::kS32, 0), a, x, one, one, wanted},
+      [](absl::Span<const XlaOp> v) {
+        return Reduce(Opcode::kOr, v[5], AllDims(v[5])) & Lt(v[0], Number(v[0], kMaxTerms));
+      },
+      [&](absl::Span<const XlaOp> v) -> std::vector<XlaOp> {
+        const XlaOp r = v[1] + 1.0;
+        const XlaOp term = v[3] * (v[2] / r), sum = v[4] + term;
+        return {v[0] + Number(v[0], 1), r, v[2], term, Select(v[5], sum, v[4]), v[5] & Gt(term, sum * epsilon)};
+      });
+  return end[4];
+}
+
+// The continued fraction of the upper incomplete gamma function divided by its density, by Wallis' recurrence.
+XlaOp UpperFraction(XlaOp a, XlaOp x, XlaOp wanted) {
+  const double epsilon = EpsilonOf(x);
+  const double large = x.type() == ElementType::kF64 ? 4503599627370496.0 : 16777216.0;
+  const XlaOp y = 1.0 - a, z = x + y + 1.0, one = FullLike(x, 1);
+  const XlaOp p1 = x + 1.0, q1 = z * x;
+  // number of terms; c, y, z; the last two numerators and denominators; the value; whether more are needed
+  const std::vector<XlaOp> end = Loop(
+      x.emitter(), {Constant(x.emitter(), ElementType::kS32, 0), FullLike(x, 0), y, z, one, p1, x, q1, p1 / q1, wanted},
+      [](absl::Span<const XlaOp> v) {
+        return Reduce(Opcode::kOr, v[9], AllDims(v[9])) & Lt(v[0], Number(v[0], kMaxTerms));
+      },
+      [&](absl::Span<const XlaOp> v) -> std::vector<XlaOp> {
+        const XlaOp c = v[1] + 1.0, y1 = v[2] + 1.0, z1 = v[3] + 2.0, yc = y1 * c;
+        const XlaOp p = v[5] * z1 - v[4] * yc, q = v[7] * z1 - v[6] * yc;
+        const XlaOp defined = Ne(q, Number(q, 0));
+        const XlaOp r = p / Select(defined, q, Number(q, 1));
+        const XlaOp change = Select(defined, lazy::Abs((v[8] - r) / r), Number(r, 1));
+        const XlaOp scale = Select(Gt(lazy::Abs(p), Number(p, large)), Number(p, 1 / large), Number(p, 1));
+        return {v[0] + Number(v[0], 1),
+                c,
+                y1,
+                z1,
+                v[5] * scale,
+                p * scale,
+                v[7] * scale,
+                q * scale,
+                Select(v[9] & defined, r, v[8]),
+                v[9] & Gt(change, Number(change, epsilon))};
+      });
+  return end[8];
+}
+
+// The regularized incomplete gamma function of a = operand 0 and x = operand 1, lower or upper.
+void IncompleteGamma(LoweringContext& n, bool upper) {
+  const std::optional<Pair> operands = Operands(n);
+  if (!operands) return;
+  const auto [a, x, type] = *operands;
+  const XlaOp zero = Number(x, 0), one = Number(x, 1), infinite = Number(x, kInfinite);
+  const XlaOp valid = Gt(a, zero) & Gt(x, zero) & Lt(a, infinite) & Lt(x, infinite);
+  const XlaOp some_a = Select(valid, a, one), some_x = Select(valid, x, one);
+  const XlaOp by_series = Le(some_x, one) | Le(some_x, some_a);
+  const XlaOp density = GammaDensity(some_a, some_x);
+  const XlaOp below = LowerSeries(some_a, some_x, valid & by_series) * density / some_a;
+  const XlaOp above = UpperFraction(some_a, some_x, valid & !by_series) * density;
+  const XlaOp value = upper ? Select(by_series, 1.0 - below, above) : Select(by_series, below, 1.0 - above);
+  // At the ends: of a = 0 the lower one is 1, of x = 0 it is 0, of infinite a 0, of infinite x 1.
+  const XlaOp wrong = Lt(a, zero) | Lt(x, zero) | IsNan(a) | IsNan(x) | (Eq(a, zero) & Eq(x, zero)) |
+                      (Eq(a, infinite) & Eq(x, infinite));
+  const XlaOp is_zero = (Eq(x, zero) & Gt(a, zero)) | Eq(a, infinite);
+  const XlaOp at_end = Select(is_zero, Number(x, upper ? 1 : 0), Number(x, upper ? 0 : 1));
+  n.Return(lazy::Cast(Select(wrong, Number(x, kNotANumber), Select(valid, value, at_end)), type));
+}
+
+// The sum over i >= 0 of (q + i)^-s, s > 1: the first terms, then Euler and Maclaurin's formula.
+XlaOp ZetaOf(XlaOp s, XlaOp q) {
+  constexpr int kMaxShifts = 1000000;
+  // B_2k / (2k)!
+  constexpr double kBernoulli[] = {1.0 / 12,          -1.0 / 720,
+                                   1.0 / 30240,       -1.0 / 1209600,
+                                   1.0 / 47900160,    -691.0 / 1307674368000,
+                                   1.0 / 74724249600, -3617.0 / 10670622842880000};
+  // The formula needs q + i that is large beside s.
+  const auto active = [](absl::Span<const XlaOp> v) { return Lt(v[1], 12.0 + Min(v[2], Number(v[2], 1000))); };
+  // number of terms, q + i, s, sum
+  const std::vector<XlaOp> end = Loop(
+      q.emitter(), {Constant(q.emitter(), ElementType::kS32, 0), q, s, FullLike(q, 0)},
+      [&](absl::Span<const XlaOp> v) {
+        return Reduce(Opcode::kOr, active(v), AllDims(v[1])) & Lt(v[0], Number(v[0], kMaxShifts));
+      },
+      [&](absl::Span<const XlaOp> v) -> std::vector<XlaOp> {
+        const XlaOp more = active(v);
+        return {v[0] + Number(v[0], 1), Select(more, v[1] + 1.0, v[1]), v[2],
+                Select(more, v[3] + Binary(Opcode::kPower, v[1], -v[2]), v[3])};
+      });
+  const XlaOp a = end[1];
+  XlaOp power = Binary(Opcode::kPower, a, -s);
+  XlaOp sum = end[3] + power * a / (s - 1.0) + power * 0.5;
+  XlaOp factor = s;
+  power = power / a;
+  for (size_t k = 0; k < std::size(kBernoulli); ++k) {
+    sum = sum + power * factor * kBernoulli[k];
+    const double at = static_cast<double>(2 * k + 1);
+    factor = factor * (s + at) * (s + (at + 1));
+    power = power / (a * a);
+  }
+  return sum;
+}
+
 void Bessel(LoweringContext& n, int order, bool scaled) {
   InWideType(n, 0, [&](XlaOp x) {
     const XlaOp y = lazy::Abs(x);
@@ -181,6 +323,20 @@ void Polygamma(LoweringContext& n) {
     const double scale = std::tgamma(static_cast<double>(order + 1)) * (order % 2 == 0 ? -1 : 1);
     return HurwitzZeta(x, order + 1) * scale;
   });
+}
+void Igamma(LoweringContext& n) { IncompleteGamma(n, false); }
+void Igammac(LoweringContext& n) { IncompleteGamma(n, true); }
+void Zeta(LoweringContext& n) {
+  const std::optional<Pair> operands = Operands(n);
+  if (!operands) return;
+  const auto [s, q, type] = *operands;
+  const XlaOp zero = Number(q, 0), one = Number(s, 1);
+  const XlaOp pole = Eq(s, one) | (Le(q, zero) & Eq(q, Unary(Opcode::kFloor, q)));
+  const XlaOp wrong = Lt(s, one) | IsNan(s) | IsNan(q) | (Lt(q, zero) & Ne(s, Unary(Opcode::kFloor, s)));
+  const XlaOp valid = !(wrong | pole);
+  const XlaOp sum = ZetaOf(Select(valid, s, Number(s, 2)), Select(valid, q, Number(q, 1)));
+  const XlaOp value = Select(valid, sum, Number(q, kInfinite));
+  n.Return(lazy::Cast(Select(wrong, Number(q, kNotANumber), value), type));
 }
 void I0(LoweringContext& n) { Bessel(n, 0, false); }
 void I0e(LoweringContext& n) { Bessel(n, 0, true); }

@@ -207,11 +207,11 @@ void HardsigmoidBackward(LoweringContext& n) {
 }
 void SigmoidBackward(LoweringContext& n) {
   const XlaOp g = Wide(n.in(0)), y = Wide(n.in(1));
-  n.Return(lazy::Cast(g * (y * (1.0 - y)), PromotedType(n.in(0), n.in(1))));
+  n.Return(lazy::Cast(g * Conjugate(y * (1.0 - y)), PromotedType(n.in(0), n.in(1))));
 }
 void TanhBackward(LoweringContext& n) {
   const XlaOp g = Wide(n.in(0)), y = Wide(n.in(1));
-  n.Return(lazy::Cast(g * (1.0 - y * y), PromotedType(n.in(0), n.in(1))));
+  n.Return(lazy::Cast(g * Conjugate(1.0 - y * y), PromotedType(n.in(0), n.in(1))));
 }
 void Gelu(LoweringContext& n) {
   const bool tanh = n.str(1) == "tanh";

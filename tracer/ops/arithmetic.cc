@@ -139,16 +139,40 @@ void Addmm(OpKernelContext& c) {
   }
   kernel::Record(c);
 }
-void Baddbmm(OpKernelContext& c) {
-  const Tensor product = lazy::Bmm(c.tensor(1), c.tensor(2));
-  c.Return(c.scalar(3).Is(0) ? product * c.scalar(4) : lazy::Add(c.tensor(0) * c.scalar(3), product, c.scalar(4)));
+namespace {
+
+// Returns beta (argument 3) times argument 0 plus alpha (argument 4) times `product`. Beta 0 ignores even NaN; the
+// factors of integers are integers, and those of bool conditions.
+void ReturnSum(OpKernelContext& c, const Tensor& product) {
+  const Tensor& self = c.tensor(0);
+  if (!self.defined() || !product.defined()) return c.Return(Tensor());
+  const ElementType type = Promote(self.dtype(), product.dtype());
+  Scalar beta = c.scalar(3), alpha = c.scalar(4);
+  const bool ignored = beta.Is(0);
+  if (type == ElementType::kPred) {
+    const Tensor right = lazy::And(product, lazy::FullLike(product, alpha.ToBool()));
+    if (ignored) return c.Return(right);
+    return c.Return(lazy::Or(lazy::And(self, lazy::FullLike(self, beta.ToBool())), right));
+  }
+  if (IsInteger(type)) {
+    beta = beta.ToInt();
+    alpha = alpha.ToInt();
+  }
+  if (ignored) return c.Return(product * alpha);
+  c.Return(lazy::Add(self * beta, product, alpha));
 }
+
+}  // namespace
+
+void Baddbmm(OpKernelContext& c) { ReturnSum(c, lazy::Bmm(c.tensor(1), c.tensor(2))); }
 void Addbmm(OpKernelContext& c) {
-  c.Return(lazy::Add(c.tensor(0) * c.scalar(3), lazy::Sum(lazy::Bmm(c.tensor(1), c.tensor(2)), {0}), c.scalar(4)));
+  const Tensor products = lazy::Bmm(c.tensor(1), c.tensor(2));
+  if (!products.defined()) return c.Return(products);
+  ReturnSum(c, InvokeOp(Op::sum_dim_IntList, products, IntList{0}, false, products.dtype()));
 }
 void Addmv(OpKernelContext& c) {
   if (!HasRank(c, 1, 2) || !HasRank(c, 2, 1)) return;
-  c.Return(lazy::Add(c.tensor(0) * c.scalar(3), InvokeOp(Op::mv, c.tensor(1), c.tensor(2)), c.scalar(4)));
+  ReturnSum(c, InvokeOp(Op::mv, c.tensor(1), c.tensor(2)));
 }
 void Outer(OpKernelContext& c) {
   for (size_t i = 0; i < 2; ++i) {
@@ -160,7 +184,7 @@ void Outer(OpKernelContext& c) {
 }
 void Addr(OpKernelContext& c) {
   if (!HasRank(c, 1, 1) || !HasRank(c, 2, 1)) return;
-  c.Return(lazy::Add(c.tensor(0) * c.scalar(3), InvokeOp(Op::outer, c.tensor(1), c.tensor(2)), c.scalar(4)));
+  ReturnSum(c, InvokeOp(Op::outer, c.tensor(1), c.tensor(2)));
 }
 
 void Matmul(OpKernelContext& c) {

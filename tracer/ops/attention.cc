@@ -128,12 +128,17 @@ void ScaledDotProductFlashAttention(OpKernelContext& c) {
   c.Return({a.output, InvokeOp(Op::logsumexp, a.scores, IntList{-1}, false), Tensor(), Tensor(),
             number(c.tensor(0).size(2)), number(c.tensor(1).size(2)), number(0), number(0), Tensor()});
 }
-// query, key, value, dropout_p, is_causal, attn_mask?, scale? -> output, logsumexp
+// query, key, value, dropout_p, is_causal, attn_mask?, scale? -> output, logsumexp; like torch's kernel in f32 inside
 void ScaledDotProductFlashAttentionForCpu(OpKernelContext& c) {
   if (c.tensor(0).dim() != 4) return c.Fail("query, key and value must have 4 dimensions");
-  const Attention a = Attend(c, {c.tensor(5), c.float_arg(3), c.bool_arg(4), c.args()[6], false});
+  const ElementType type = c.tensor(0).dtype();
+  const bool narrow = type == ElementType::kBF16 || type == ElementType::kF16;
+  for (size_t i = 0; narrow && i < 3; ++i) c.args()[i] = c.tensor(i).to(ElementType::kF32);
+  Tensor mask = c.tensor(5);
+  if (narrow && mask.defined() && mask.dtype() == type) mask = mask.to(ElementType::kF32);
+  const Attention a = Attend(c, {mask, c.float_arg(3), c.bool_arg(4), c.args()[6], false});
   if (!a.output.defined()) return;
-  c.Return(a.output, InvokeOp(Op::logsumexp, a.scores, IntList{-1}, false));
+  c.Return(narrow ? a.output.to(type) : a.output, InvokeOp(Op::logsumexp, a.scores, IntList{-1}, false));
 }
 // query, key, value, attn_bias?, compute_log_sumexp, dropout_p, is_causal, scale? -> output, logsumexp, seed, offset
 void ScaledDotProductEfficientAttention(OpKernelContext& c) {

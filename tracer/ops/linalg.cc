@@ -14,6 +14,9 @@ namespace hlokit::lazy::kernel {
 namespace {
 
 Tensor Transposed(const Tensor& t) { return lazy::Transpose(t, -2, -1); }
+Tensor Adjoint(const Tensor& t) {
+  return IsComplex(t.dtype()) ? InvokeOp(Op::conj_physical, Transposed(t)) : Transposed(t);
+}
 
 // Returns identity matrices of the sizes and type of `like`.
 Tensor IdentityLike(const Tensor& like) {
@@ -125,9 +128,9 @@ void CholeskySolve(OpKernelContext& c) {
   if (factor.dim() < 2) {
     return c.Fail(StrCat("u should have at least 2 dimensions, but has ", factor.dim(), " dimensions instead"));
   }
-  const Tensor lower = c.bool_arg(2) ? Transposed(factor) : factor;
+  const Tensor lower = c.bool_arg(2) ? Adjoint(factor) : factor;
   const Tensor y = InvokeOp(Op::linalg_solve_triangular, lower, b, false, true, false);
-  c.Return(InvokeOp(Op::linalg_solve_triangular, Transposed(lower), y, true, true, false));
+  c.Return(InvokeOp(Op::linalg_solve_triangular, Adjoint(lower), y, true, true, false));
 }
 void CholeskyInverse(OpKernelContext& c) {
   const Tensor& factor = c.tensor(0);

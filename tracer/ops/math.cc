@@ -134,7 +134,7 @@ void Histc(OpKernelContext& c) {
   const int64_t bins = c.int_arg(1);
   const double low = c.float_arg(2), high = c.float_arg(3);
   constexpr int64_t kMaxBins = int64_t{1} << 30;
-  if (!IsFloat(x.dtype())) {
+  if (!IsFloat(x.dtype()) && !IsInteger(x.dtype())) {
     return c.Fail(StrCat("\"histogram_cpu\" not implemented for '", TorchTypeName(x.dtype()), "'"));
   }
   if (bins <= 0) {
@@ -146,19 +146,24 @@ void Histc(OpKernelContext& c) {
   const Tensor flat = lazy::Reshape(x, {x.numel()});
   const Tensor counts = lazy::Zeros({bins}, x.dtype());
   if (x.numel() == 0) return c.Return(counts);
+  // Integers are counted with integers, as torch does on a GPU.
+  const bool whole = IsInteger(x.dtype());
+  const Tensor values = whole ? lazy::To(flat, ElementType::kS64) : flat;
   Tensor from, to;
   if (low == high) {
-    from = InvokeOp(Op::min, flat);
-    to = InvokeOp(Op::max, flat);
-    const Tensor same = lazy::To(lazy::Eq(from, to), x.dtype());
+    from = InvokeOp(Op::min, values);
+    to = InvokeOp(Op::max, values);
+    const Tensor same = lazy::To(lazy::Eq(from, to), values.dtype());
     from = from - same;
     to = to + same;
   } else {
-    from = lazy::Full({}, low, x.dtype());
-    to = lazy::Full({}, high, x.dtype());
+    from = lazy::Full({}, whole ? Scalar(Scalar(low).ToInt()) : Scalar(low), values.dtype());
+    to = lazy::Full({}, whole ? Scalar(Scalar(high).ToInt()) : Scalar(high), values.dtype());
   }
-  const Tensor inside = lazy::And(lazy::Ge(flat, from), lazy::Le(flat, to));
-  const Tensor place = lazy::To((flat - from) * Scalar(bins) / (to - from), ElementType::kS64);
+  const Tensor inside = lazy::And(lazy::Ge(values, from), lazy::Le(values, to));
+  const Tensor scaled = (values - from) * Scalar(bins);
+  const Tensor place = whole ? InvokeOp(Op::div_Tensor_mode, scaled, to - from, "floor")
+                             : lazy::To(scaled / (to - from), ElementType::kS64);
   // The last bin includes the upper bound; elements outside add 0 to the first one.
   const Tensor bin = lazy::MaskedFill(InvokeOp(Op::clamp, place, 0, bins - 1), lazy::Not(inside), 0);
   c.Return(InvokeOp(Op::index_add, counts, 0, bin, lazy::To(inside, x.dtype())));

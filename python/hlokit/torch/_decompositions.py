@@ -118,6 +118,13 @@ def _count_nonzero(self: torch.Tensor, dim: Sequence[int]) -> torch.Tensor:
     return aten.sum.dim_IntList(aten.ne.Scalar(self, 0), list(dim))
 
 
+@decomposes("squeeze.dims")
+def _squeeze(self: torch.Tensor, dim: Sequence[int]) -> torch.Tensor:
+    for place in sorted((d % max(self.dim(), 1) for d in dim), reverse=True):
+        self = aten.squeeze.dim(self, place)
+    return self if dim else aten.alias.default(self)
+
+
 @decomposes("vdot")
 def _vdot(self: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     return aten.dot.default(aten.conj_physical.default(self) if self.is_complex() else self, other)
@@ -153,7 +160,7 @@ def _trilinear(
             factor = factor.unsqueeze(dim)
         factors.append(factor)
     product = factors[0] * factors[1] * factors[2]
-    return aten.sum.dim_IntList(product, list(sumdim)) if sumdim else product
+    return aten.sum.dim_IntList(product, list(sumdim), dtype=product.dtype) if sumdim else product
 
 
 @decomposes("unfold_backward")

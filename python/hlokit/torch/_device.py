@@ -19,6 +19,7 @@ from copy import deepcopy as copy_of
 from typing import Any, List
 
 import torch
+import torch.utils._device
 
 _SOURCES = pathlib.Path(__file__).resolve().parent / "device"
 _NAME = "_hlokit_torch_device"
@@ -128,19 +129,42 @@ def install(handler: Any, module: Any) -> None:
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True, for_packed_sequence=True)
     if xla and not hasattr(torch, XLA):
         torch.xla = module  # type: ignore[attr-defined]
+    # Which functions make tensors is asked once, while they are PyTorch's: _thread_random.py wraps some.
+    torch.utils._device._device_constructors()
     _copy_without_storage()
+    _export_by_dlpack()
+    torch.serialization.register_package(5, _location_of, _restore)
+
+
+def _location_of(storage: Any) -> Any:
+    return str(storage.device) if storage.device.type in TYPES else None
+
+
+def _restore(storage: Any, location: str) -> Any:
+    """torch.load(map_location="tpu"): tensors of the device are made of the storage."""
+    return NATIVE.storage_on(location, storage) if location.partition(":")[0] in TYPES else None
+
+
+def _export_by_dlpack() -> None:
+    """DLPack knows neither xla nor tpu: a tensor is exported as its value on the host."""
+    export, device_of = torch.Tensor.__dlpack__, torch.Tensor.__dlpack_device__
+
+    def export_value(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        return export(self.cpu() if NATIVE.is_lazy(self) else self, *args, **kwargs)
+
+    def device_of_value(self: torch.Tensor) -> Any:
+        return (1, 0) if NATIVE.is_lazy(self) else device_of(self)  # kDLCPU
+
+    torch.Tensor.__dlpack__ = export_value  # type: ignore[method-assign]
+    torch.Tensor.__dlpack_device__ = device_of_value  # type: ignore[method-assign, assignment]
 
 
 def _copy_without_storage() -> None:
-    """PyTorch copies and saves tensors of `xla` by their values, and those of other backends by the bytes of their storages,
-    which ours do not have."""
+    """PyTorch copies and saves tensors by the bytes of their storages, which ours do not have: by their values."""
     deepcopy, reduce_ex = torch.Tensor.__deepcopy__, torch.Tensor.__reduce_ex__
 
-    def of_tpu(tensor: torch.Tensor) -> bool:
-        return tensor.device.type == TPU and NATIVE.is_lazy(tensor)
-
     def copy(self: torch.Tensor, memo: Any) -> Any:
-        if not of_tpu(self) or id(self) in memo or not self.is_leaf:
+        if not NATIVE.is_lazy(self) or id(self) in memo or not self.is_leaf:
             return deepcopy(self, memo)
         with torch.no_grad():
             result = self.clone()
@@ -153,7 +177,7 @@ def _copy_without_storage() -> None:
         return result
 
     def reduce(self: torch.Tensor, protocol: Any) -> Any:
-        if not of_tpu(self) or type(self) is not torch.Tensor:
+        if not NATIVE.is_lazy(self) or type(self) is not torch.Tensor:
             return reduce_ex(self, protocol)
         values = (self.detach().cpu(), self.dtype, str(self.device), self.requires_grad)
         return (torch._utils._rebuild_device_tensor_from_cpu_tensor, values)

@@ -10,9 +10,10 @@ from torch.utils._pytree import tree_map
 
 from hlokit import _hlokit
 
-from . import _plans, _session
+from . import _complex_numbers, _eager, _histograms, _layer_ops, _linear_algebra, _plans, _session, _tensor_ops  # noqa: F401
 from ._decompositions import DECOMPOSITIONS, NotRecorded
 from ._device import NATIVE, TYPES
+from ._dispatch_state import composed, views_resolved
 from ._tensor import adopt, fetch, home_of, is_lazy, lazy_of, of_type, session_of, upload
 
 try:
@@ -57,6 +58,9 @@ def untranslated(func: Any, types: Any, args: Any, kwargs: Any, reason: str) -> 
             return result
     if _makes_tensors(func) and home_of(_flat(args, kwargs)) is None:
         return _create(func, args, kwargs)
+    if _names_other_device(args, kwargs):
+        device = kwargs["device"]
+        return func(*args, **{name: value for name, value in kwargs.items() if name != "device"}).to(device)
     ours = DECOMPOSITIONS.get(func)
     if ours is not None and session_of(_flat(args, kwargs)) is not None:
         try:
@@ -79,6 +83,9 @@ def untranslated(func: Any, types: Any, args: Any, kwargs: Any, reason: str) -> 
             if why is None:
                 return result
             reason = why
+        result = _complex_numbers.retried(func, args, kwargs)
+        if result is not NotImplemented:
+            return result
     else:
         reason = "the tracer has no such op"
         if any(argument.is_out for argument in func._schema.arguments):
@@ -94,6 +101,9 @@ def untranslated(func: Any, types: Any, args: Any, kwargs: Any, reason: str) -> 
             except (NotImplementedError, TypeError, AttributeError, RuntimeError):
                 pass  # the CPU has torch's own error
         result = _in_place(func, args, kwargs)
+        if result is not NotImplemented:
+            return result
+        result = composed(func, args, kwargs)
         if result is not NotImplemented:
             return result
     return on_cpu(func, args, kwargs, reason)
@@ -229,7 +239,9 @@ def on_cpu(func: Any, args: Any, kwargs: Any, reason: str) -> Any:
     device = kwargs.get("device")
     stays = device is not None and torch.device(device).type not in TYPES
     local_args, local_kwargs = tree_map(down, (tuple(args), dict(kwargs)))
-    result = func(*local_args, **local_kwargs)  # raises torch's own error
+    with views_resolved():
+        result = func(*local_args, **local_kwargs)  # raises torch's own error
+        result = tree_map(lambda t: t.resolve_conj().resolve_neg() if isinstance(t, torch.Tensor) and t.is_complex() else t, result)
     if stays:
         return result
     session.count(f"aten::{func._schema.name.split('::')[-1]}")
@@ -272,6 +284,7 @@ def _local_scalar_dense(func: Any, args: Any, kwargs: Any) -> Any:
     session = session_of(args)
     assert session is not None
     session.count("aten::_local_scalar_dense")
+    _eager.before_read(tensor)
     return fetch(tensor, keep=True).item()
 
 
@@ -295,6 +308,7 @@ def _to_copy(func: Any, args: Any, kwargs: Any) -> Any:
             return _hlokit._torch_wrap(lazy_of(copied))
     if device.type == "meta":
         return torch.empty(tuple(tensor.shape), dtype=dtype or tensor.dtype, device="meta")
+    _eager.before_read(tensor)
     value = fetch(tensor)
     value = value.to(dtype) if dtype is not None else value
     if device.type in TYPES:
@@ -306,6 +320,7 @@ def _to_copy(func: Any, args: Any, kwargs: Any) -> Any:
 def _copy_(func: Any, args: Any, kwargs: Any) -> Any:
     target, source = args[0], args[1]
     if not is_lazy(target):
+        _eager.before_read(source)
         target.copy_(fetch(source))
         return target
     session, here = _hlokit._lazy_session(lazy_of(target)), _hlokit._lazy_ordinal(lazy_of(target))
@@ -325,6 +340,16 @@ def _set_source(func: Any, args: Any, kwargs: Any) -> Any:
     return args[0]
 
 
+def _set_storage(func: Any, args: Any, kwargs: Any) -> Any:
+    target, storage, *place = args
+    host = NATIVE.host_storage(storage)
+    if host is None:
+        raise NotImplementedError(f"a storage of {storage.device} has no bytes that a tensor could be made of")
+    value = torch.empty(0, dtype=target.dtype).set_(host, *place)
+    adopt(target, upload(value, _session.current(), _hlokit._lazy_ordinal(lazy_of(target))))
+    return target
+
+
 def _is_same_size(func: Any, args: Any, kwargs: Any) -> Any:
     return args[0].shape == args[1].shape
 
@@ -332,6 +357,10 @@ def _is_same_size(func: Any, args: Any, kwargs: Any) -> Any:
 def _conj(func: Any, args: Any, kwargs: Any) -> Any:
     # Conjugates are computed, not marked.
     return aten.conj_physical.default(args[0]) if args[0].is_complex() else aten.alias.default(args[0])
+
+
+def _zeros(func: Any, args: Any, kwargs: Any) -> Any:
+    return aten.zeros.default(*args, **kwargs)  # a gradient that is zero
 
 
 def _nothing(func: Any, args: Any, kwargs: Any) -> Any:
@@ -345,6 +374,8 @@ _special[aten._local_scalar_dense.default] = _local_scalar_dense
 _special[aten._to_copy.default] = _to_copy
 _special[aten.copy_.default] = _copy_
 _special[aten.set_.source_Tensor] = _set_source
+_special[aten.set_.source_Storage_storage_offset] = _set_storage
+_special[aten._efficientzerotensor.default] = _zeros
 _special[aten.is_same_size.default] = _is_same_size
 _special[aten.record_stream.default] = _nothing
 
@@ -391,6 +422,16 @@ def _makes_tensors(func: Any) -> bool:
     return known
 
 
+def _names_other_device(args: Any, kwargs: Any) -> bool:
+    """Whether a call with tensors of a device names another one of ours, as zeros_like(x, device="xla:1")."""
+    device = kwargs.get("device")
+    if device is None or device.type not in TYPES:
+        return False
+    tensors = [t for t in _flat(args, {}) if is_lazy(t)]
+    own = tensors[0].device if tensors else device
+    return bool(own.type != device.type or own.index != _session.ordinal_of(device))
+
+
 def _create(func: Any, args: Any, kwargs: Any) -> Any:
     names = [a.name for a in func._schema.arguments]
     given = dict(zip(names, args))
@@ -406,6 +447,9 @@ def _create(func: Any, args: Any, kwargs: Any) -> Any:
     value, why = _hlokit._torch_try(func, tuple(args), kwargs, session, ordinal)
     if why is None:
         return value
+    parts = _complex_numbers.created(func, args, kwargs)
+    if parts is not NotImplemented:
+        return parts
     return on_cpu(func, args, kwargs, why or "the tracer has no such op")
 
 
@@ -425,9 +469,15 @@ def _default_type(func: Any, values: List[Any]) -> torch.dtype:
     return torch.get_default_dtype()
 
 
+def _sparse_gradient(grad: Any, *_: Any) -> Any:
+    raise NotImplementedError(f"{grad.device} has no sparse tensors, which sparse=True makes of the gradient: use sparse=False")
+
+
 def install() -> None:
     """Overrides derivatives and composites of PyTorch that would read values."""
     library = torch.library.Library("aten", "IMPL")
+    for key in ("XLA", "PrivateUse1"):
+        library.impl("embedding_sparse_backward", _sparse_gradient, key)
     for key in ("AutogradXLA", "AutogradPrivateUse1"):
         library.impl("ctc_loss.Tensor", _ctc_loss, key)
     _libraries.append(library)

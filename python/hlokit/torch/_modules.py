@@ -3,14 +3,15 @@
 when a module goes to a device."""
 
 import importlib
-import warnings
 import weakref
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Tuple
 
 import torch
+from torch.nn.parameter import UninitializedParameter
 
 from hlokit import _hlokit
 
+from . import _lines
 from ._tensor import is_lazy
 
 _names: "weakref.WeakKeyDictionary[torch.nn.Module, str]" = weakref.WeakKeyDictionary()
@@ -31,8 +32,12 @@ def install() -> None:
     if hasattr(original, "_hlokit"):
         return
     push, pop = _hlokit._push_scope, _hlokit._pop_scope
+    # Dynamo, which names the modules itself, must not see the rest.
+    is_captured = getattr(getattr(torch, "compiler", None), "is_dynamo_compiling", None) or bool
 
     def call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+        if is_captured():
+            return original(self, *args, **kwargs)
         push(_names.get(self) or _name(self))
         try:
             return original(self, *args, **kwargs)
@@ -43,6 +48,7 @@ def install() -> None:
     call.__wrapped__ = original  # type: ignore[attr-defined]
     torch.nn.Module.__call__ = call  # type: ignore[assignment]
     _keep_ties()
+    _watch_ties()
     _watch_optimizers()
 
 
@@ -58,14 +64,60 @@ def _keep_ties() -> None:
             moved = module._parameters.get(name)
             if moved is None or moved is old or not is_lazy(moved):
                 continue
+            if isinstance(old, UninitializedParameter):
+                module._parameters[name] = UninitializedParameter(old.requires_grad, moved.device, moved.dtype)
+                continue
             first = new.setdefault(id(old), moved)
             if first is not moved:
                 module._parameters[name] = first
+                _ties.kept(self, module, name, first)
             if not is_lazy(old):
                 old._hlokit_moved_to = str(moved.device)
         return result
 
     torch.nn.Module._apply = apply  # type: ignore[assignment, method-assign]
+
+
+class _Ties:
+    """Parameters that stayed one here, and are two in PyTorch/XLA unless the program ties them again."""
+
+    def __init__(self) -> None:
+        self._kept: "Dict[Tuple[int, str], Tuple[Any, str, Any]]" = {}  # by module and name: the tensor, the model's class, the line
+
+    def kept(self, model: torch.nn.Module, module: torch.nn.Module, name: str, parameter: Any) -> None:
+        self._kept[id(module), name] = (weakref.ref(parameter), type(model).__name__, _lines.user_frame())
+
+    def tied_again(self, module: torch.nn.Module, name: str) -> None:
+        self._kept.pop((id(module), name), None)
+
+    def check(self) -> None:
+        for parameter, model, frame in self._kept.values():
+            if parameter() is not None and frame is not None:
+                _lines.warn_at(
+                    f"{model} has weights that are one parameter. They stay one here; PyTorch/XLA makes two of them, which are "
+                    "trained apart: tie them again after .to(device)",
+                    *frame,
+                )
+        self._kept.clear()
+
+
+_ties = _Ties()
+
+
+def check_ties() -> None:
+    """Warns of parameters that PyTorch/XLA would not have kept tied."""
+    _ties.check()
+
+
+def _watch_ties() -> None:
+    """A program ties parameters by assigning one to a module, which registers it."""
+    original = torch.nn.Module.register_parameter
+
+    def register_parameter(self: torch.nn.Module, name: str, param: Any) -> None:
+        original(self, name, param)
+        _ties.tied_again(self, name)
+
+    torch.nn.Module.register_parameter = register_parameter  # type: ignore[method-assign]
 
 
 def check_optimizer(optimizer: Any, *_: Any, stacklevel: int = 3) -> None:
@@ -75,12 +127,14 @@ def check_optimizer(optimizer: Any, *_: Any, stacklevel: int = 3) -> None:
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     places = [place for place in (getattr(p, "_hlokit_moved_to", None) for p in parameters) if place is not None]
     if places:
-        warnings.warn(
+        frame = _lines.user_frame() or ("<program>", stacklevel)
+        _lines.warn_at(
             f"{len(places)} of {len(parameters)} parameters of this {type(optimizer).__name__} were replaced when their module "
             f"went to {places[0]}: step() does not change the module. Make the optimizer after module.to(device).",
-            stacklevel=stacklevel,
+            *frame,
         )
     optimizer._hlokit_checked = True
+    check_ties()
 
 
 def _watch_optimizers() -> None:

@@ -4,7 +4,7 @@
 import contextlib
 import os
 import threading
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import torch
 
@@ -27,6 +27,7 @@ _options: Dict[str, Any] = {
 _sessions: List[TracerSession] = []  # the last one is current
 _thread = threading.local()  # .only: the device of a thread of spawn(), which uses no other
 _lock = threading.Lock()
+_observers: List[Callable[[TracerSession], None]] = []
 
 XLA_DEVICES = [torch.device("xla", i) for i in range(_MOST_DEVICES)]
 
@@ -77,7 +78,25 @@ def _new_session(options: Dict[str, Any]) -> TracerSession:
         raise ValueError(f"a session has 1 to {_MOST_DEVICES} devices, not {devices}")
     # 0: as many as the environment says.
     given: Dict[str, Any] = {**options, "devices": devices or 0, "debug": options["debug"] or _shows_lines()}
-    return TracerSession(**given)
+    session = TracerSession(**given)
+    for observer in _observers:
+        observer(session)
+    return session
+
+
+def observe(observer: Callable[[TracerSession], None]) -> None:
+    """Calls observer with each session from now on, when it begins."""
+    _observers.append(observer)
+
+
+def has_begun() -> bool:
+    """Whether there is a session."""
+    return bool(_sessions)
+
+
+def in_spawn() -> bool:
+    """Whether this is a thread of spawn(), which has one device."""
+    return getattr(_thread, "only", None) is not None
 
 
 def _shows_lines() -> bool:
@@ -171,6 +190,13 @@ def device(n: Optional[int] = None) -> torch.device:
     if not 0 <= ordinal < count:
         raise RuntimeError(f"there is no device xla:{ordinal}: this session has {count} (hlokit.torch.configure)")
     return XLA_DEVICES[ordinal]
+
+
+@contextlib.contextmanager
+def as_in(ordinal: int, spawned: bool) -> Iterator[None]:
+    """Makes this thread one of the process that another stands for: its device, and whether it has others."""
+    with only_on_device(ordinal) if spawned else on_device(ordinal):
+        yield
 
 
 @contextlib.contextmanager

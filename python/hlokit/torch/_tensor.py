@@ -27,6 +27,17 @@ _DTYPES = {
     "c64": torch.complex64,
     "c128": torch.complex128,
 }
+# Types that later versions of PyTorch have.
+_LATER = {
+    "u16": "uint16",
+    "u32": "uint32",
+    "u64": "uint64",
+    "f8e5m2": "float8_e5m2",
+    "f8e4m3fn": "float8_e4m3fn",
+    "f8e5m2fnuz": "float8_e5m2fnuz",
+    "f8e4m3fnuz": "float8_e4m3fnuz",
+}
+_DTYPES.update({name: getattr(torch, later) for name, later in _LATER.items() if hasattr(torch, later)})
 
 def lazy_of(tensor: Any) -> Any:
     """The tracer's value that a tensor of the device holds; None for any other object."""
@@ -78,7 +89,7 @@ def upload(value: torch.Tensor, session: Any, ordinal: int) -> torch.Tensor:
     """A tensor of the device with the value of one on the host; of a meta tensor, or in a fake session, zeros without
     memory."""
     array = None if session.fake or value.device.type == "meta" else bytes_of(value)
-    return _hlokit._torch_wrap(session.upload(ordinal, list(value.shape), value.dtype, array))  # type: ignore[no-any-return]
+    return _hlokit._torch_wrap(session.upload(ordinal, list(value.size()), value.dtype, array))  # type: ignore[no-any-return]
 
 
 def fetch(tensor: torch.Tensor, keep: bool = False) -> torch.Tensor:

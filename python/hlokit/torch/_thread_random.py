@@ -100,6 +100,21 @@ def install() -> None:
         _seeding("set_rng_state", lambda generator, new_state: generator.set_state(new_state))
 
 
+def generator() -> Optional[torch.Generator]:
+    """That of this thread of spawn(), or None."""
+    return _own()
+
+
+@contextlib.contextmanager
+def with_generator(of_thread: Optional[torch.Generator]) -> Iterator[None]:
+    """Gives this thread the generator of another."""
+    _thread.generator = of_thread
+    try:
+        yield
+    finally:
+        _thread.generator = None
+
+
 @contextlib.contextmanager
 def own_generator(state: torch.Tensor) -> Iterator[None]:
     """Gives this thread a generator of its own in this state."""

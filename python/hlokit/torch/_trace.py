@@ -14,7 +14,7 @@ import torch
 import hlokit
 from hlokit import _hlokit, _simulate
 
-from . import _session
+from . import _logs, _session
 from ._tensor import is_lazy, lazy_of
 
 
@@ -108,16 +108,21 @@ class Simulation:
         for graph in {g.hash: g for g in self._trace.graphs}.values():
             write(f"graph-{graph.hash}.hlo", graph.hlo)
             write(f"graph-{graph.hash}.lazy.txt", graph.lazy_ir)
-        tool = _tool("hlo-run")
-        if tool is not None:
-            command = [tool, str(folder / f"graph-{main.hash}.hlo"), f"--device={self.device}", "--timing-only"]
-            result = subprocess.run([*command, f"--report={folder}"], capture_output=True, text=True)
-            if result.returncode != 0:
-                raise hlokit._errors.RunError(result.stderr.strip())
-            written.extend(p.name for p in folder.glob("*.html"))
+        written.extend(self.write_page(folder, main))
         if self.run is not None:
             write("report.json", self.run.document(title or self._trace.title))
         return sorted(written)
+
+    def write_page(self, folder: pathlib.Path, graph: Graph) -> List[str]:
+        """Writes the page of a graph whose HLO is in the folder, where the tool hlo-run is installed. Returns its name."""
+        tool = _tool("hlo-run")
+        if tool is None:
+            return []
+        command = [tool, str(folder / f"graph-{graph.hash}.hlo"), f"--device={self.device}", "--timing-only"]
+        result = subprocess.run([*command, f"--report={folder}"], capture_output=True, text=True)
+        if result.returncode != 0:
+            raise hlokit._errors.RunError(result.stderr.strip())
+        return [p.name for p in folder.glob("*.html")]
 
 
 def _tool(name: str) -> Optional[str]:
@@ -136,7 +141,7 @@ class Trace:
 
     def __init__(self, session: Any):
         self._session = session
-        self._log: Optional[Any] = _hlokit.TraceLog(session)
+        self._log: Optional[_logs.Log] = _logs.Log(session)
         self._rows: List[Dict[str, Any]] = []
         self._graphs: List[Graph] = []
         self._report = ""

@@ -41,6 +41,12 @@ def executed_fallback_ops() -> List[str]:
     return [name for name in counter_names() if name.startswith("aten::") and name != "aten::_local_scalar_dense"]
 
 
+def ops_on_host() -> Dict[str, int]:
+    """The ops of executed_fallback_ops(), with the number of their calls."""
+    counters = _data()["counters"]
+    return {name: int(counters[name]) for name in executed_fallback_ops()}
+
+
 _SHORT = ("CompileTime", "ExecuteTime", "TransferToDeviceTime", "TransferFromDeviceTime")
 
 

@@ -4,13 +4,28 @@
 import itertools
 import queue
 import threading
+import time
 from typing import Any, Iterable, Iterator, List, Optional, Sequence
 
 from hlokit import _hlokit
 
-from . import _session, xla_model
+from . import _lines, _session, _thread_random, xla_model
 
 _MADE, _SENT, _TAKEN = range(3)
+
+
+class Loop:
+    """A loop over a loader: what its time was spent on, and its line."""
+
+    def __init__(self) -> None:
+        self.begun = time.monotonic()
+        self.seconds = self.waited = 0.0  # in all, and waiting for batches
+        self.batches = 0
+        self.line = _lines.user_line()
+
+
+loops: List[Loop] = []  # of this process; the first ones
+_MOST_LOOPS = 1000
 
 
 class MpDeviceLoader:
@@ -62,8 +77,15 @@ class MpDeviceLoader:
         with _hlokit._LoaderSpan(session, "StartLoader", "", None, start):
             pass
 
+        # The program's code in the loader is of the same process as this thread.
+        ordinal, spawned, generator = _session.ordinal_of(None), _session.in_spawn(), _thread_random.generator()
+
         def load() -> None:
             _hlokit._name_thread("loader.0")
+            with _session.as_in(ordinal, spawned), _thread_random.with_generator(generator):
+                load_batches()
+
+        def load_batches() -> None:
             try:
                 batches = iter(self._loader)
                 for number in itertools.count():
@@ -88,6 +110,9 @@ class MpDeviceLoader:
         thread.start()
         try:
             count = 0
+            loop = Loop()
+            if len(loops) < _MOST_LOOPS:
+                loops.append(loop)
             with _session.on_device(_session.ordinal_of(self._device)):
                 pass
             while True:
@@ -95,7 +120,10 @@ class MpDeviceLoader:
                     self._mark_step()
                 sent, taken = flow(count, _SENT), flow(count, _TAKEN)
                 with _hlokit._LoaderSpan(session, "WaitForBatch", "LoaderWaitTime", sent, taken):
+                    asked = time.monotonic()
                     item = ready.get()
+                now = time.monotonic()
+                loop.waited, loop.seconds = loop.waited + now - asked, now - loop.begun
                 if item is None:
                     if count % self._batches_per_execution != 0:
                         self._mark_step()
@@ -104,6 +132,7 @@ class MpDeviceLoader:
                 if error is not None:
                     raise error
                 count += 1
+                loop.batches = count
                 yield batch
         finally:
             stop.set()
@@ -112,6 +141,7 @@ class MpDeviceLoader:
     def _mark_step(self) -> None:
         with _session.on_device(_session.ordinal_of(self._device)):
             xla_model.step("loader")
+            xla_model.run_closures()
 
 
 class ParallelLoader:

@@ -60,7 +60,10 @@ get_local_ordinal = get_ordinal
 
 def xrt_world_size(defval: int = 1) -> int:
     """The number of devices and replicas that run the program."""
-    return int(_session.current().world_size())
+    session = _session.current()
+    world = int(session.world_size())
+    # Outside of spawn() a process of several devices uses one of them.
+    return world if _session.in_spawn() else world // session.device_count
 
 
 get_world_size = world_size = xrt_world_size
@@ -80,6 +83,11 @@ def master_print(*args: Any, fd: Any = None, local: bool = False, flush: bool = 
 def mark_step(wait: bool = False, reset_scope: bool = True) -> None:
     """Ends a step: what this thread's device recorded runs as one program, and step closures are called."""
     step("", wait)
+    run_closures()
+
+
+def run_closures() -> None:
+    """Calls step closures, with tensors on the CPU."""
     for closure, args in _take_closures():
         closure(*tree_map(lambda v: v.cpu() if isinstance(v, torch.Tensor) else v, args))
 
@@ -357,3 +365,26 @@ class RateTracker:
 
     def global_rate(self) -> float:
         return self._count / max(time.time() - self._start, 1e-9)
+
+
+from ._xla_model_more import (  # noqa: E402, F401
+    ToXlaTensorArena,
+    _fetch_gradients,
+    _maybe_convert_to_cpu,
+    all_gather_bucketized,
+    all_reduce_bucketized_gradients,
+    check_view_sharing,
+    do_on_ordinals,
+    fork_rng,
+    get_memory_info,
+    get_stablehlo,
+    is_xla_tensor,
+    recv,
+    reduce_scatter_bucketized,
+    run_step_closures,
+    send,
+    set_replication,
+    xla_device_kind,
+    xla_rendezvous,
+    xla_replication_devices,
+)

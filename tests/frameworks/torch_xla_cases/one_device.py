@@ -6,6 +6,7 @@ import tempfile
 import torch
 import torch_xla
 import torch_xla.core.xla_model as xm
+import torch_xla.debug.metrics as met
 import torch_xla.runtime as xr
 
 from torch_xla_cases.common import data, mlp, plain  # noqa: F401: the driver uses plain
@@ -180,6 +181,23 @@ def copies_and_sharing():
     return [x.sum(), z[0, :5], x.cpu()[3], x[0, 0].item(), x.tolist()[1][:3], torch.equal(x.cpu(), y.cpu())]
 
 
+def metrics_of_a_short_run():
+    """They are there when the run is awaited."""
+    d = torch_xla.device()
+    x = data(4, 5).to(d)
+    torch_xla.sync(wait=True)
+    met.clear_metrics()
+    y = x * 3 + 1
+    torch_xla._XLAC._xla_sync_multi([y], devices=[], wait=True)
+    return [met.metric_data("ExecuteTime")[0], y.cpu()]
+
+
+def groups_of_one_member():
+    d = torch_xla.device()
+    x = data(4).to(d)
+    return [xm.all_reduce(xm.REDUCE_SUM, x, groups=groups).cpu() for groups in ([[0]], [[1]], [[0], [1]])]
+
+
 PROGRAMS = [hello_world, names_of_devices, memory_info, elementwise, reductions, indexing, shapes_and_views, sorting,
             types, random_numbers, linear_algebra, attention, recurrent, convolutions, losses, saved_and_loaded,
-            copies_and_sharing]
+            copies_and_sharing, metrics_of_a_short_run, groups_of_one_member]

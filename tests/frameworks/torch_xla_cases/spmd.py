@@ -30,6 +30,23 @@ def results_are_whole():
     return [w.cpu(), torch_xla._XLAC._get_xla_sharding_spec(w).startswith("{devices=[8,1]")]
 
 
+def shardings_are_written_alike():
+    """A step leaves the text of a sharding as it was."""
+    d = torch_xla.device()
+    model = mlp().to(d)
+    xs.mark_sharding(model[0].weight, mesh(1, 8, names=("x", "y")), ("x", "y"))
+    before = torch_xla._XLAC._get_xla_sharding_spec(model[0].weight)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    after = []
+    for step in range(2):
+        optimizer.zero_grad()
+        model(data(4, 8, seed=step).to(d)).sum().backward()
+        optimizer.step()
+        torch_xla.sync()
+        after.append(torch_xla._XLAC._get_xla_sharding_spec(model[0].weight))
+    return [before, after]
+
+
 def shardings_in_two_dimensions():
     d = torch_xla.device()
     m = mesh(4, 2, names=("x", "y"))
@@ -168,5 +185,5 @@ def distributed_checkpoint():
     return [p.cpu() for p in other.parameters()]
 
 
-PROGRAMS = [results_are_whole, shardings_in_two_dimensions, shards, replicated_in_part, training_loop, adam_on_two_axes,
-            compiled_step, resharded, manual_shards, distributed_checkpoint]
+PROGRAMS = [results_are_whole, shardings_are_written_alike, shardings_in_two_dimensions, shards, replicated_in_part,
+            training_loop, adam_on_two_axes, compiled_step, resharded, manual_shards, distributed_checkpoint]

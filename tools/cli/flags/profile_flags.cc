@@ -35,6 +35,7 @@ absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> SimulateProfile(const Pr
   options.replicas = flags.replicas;
   // Models have no code of their own, whose work nothing counts.
   options.times = flags.host_times == "measured" ? tpu::HostTimes::kMeasured : tpu::HostTimes::kCounted;
+  if (flags.host_times == "torch_xla") options.host = tpu::HostSystem::kTorchXla;
   options.machine = [&](const Module& module) -> absl::StatusOr<tpu::SimulationOptions> {
     tpu::SimulationOptions simulation;
     simulation.machine = machine;
@@ -90,8 +91,9 @@ void ProfileFlags::AddTo(CLI::App* app) {
   app->add_option(
          "--host-times", host_times,
          "times of the host in --profile and --report: modeled, from the work that was counted, the same in every "
-         "run; or measured, CPU time of the threads")
-      ->check(CLI::IsMember({"modeled", "measured"}))
+         "run; torch_xla, the same at the costs of PyTorch/XLA (docs/profiler.md); or measured, CPU time of the "
+         "threads")
+      ->check(CLI::IsMember({"modeled", "torch_xla", "measured"}))
       ->capture_default_str()
       ->group(group);
   AddNumber(app, "--replicas,--num-replicas", &replicas,

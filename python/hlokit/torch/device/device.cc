@@ -4,7 +4,6 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/GeneratorForPrivateuseone.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
-#include <ATen/detail/XLAHooksInterface.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include <atomic>
@@ -146,9 +145,8 @@ const at::Generator& DefaultGenerator(c10::DeviceType type, c10::DeviceIndex ind
   return *generators->back().second;
 }
 
-// The hooks that both types have.
-template <typename Interface, c10::DeviceType kType>
-class Hooks : public Interface {
+// What torch.accelerator asks. PyTorch takes hooks of xla only while it starts.
+class TpuHooks final : public at::PrivateUse1HooksInterface {
  public:
   void init() const override {}
   bool isBuilt() const override { return true; }
@@ -165,24 +163,14 @@ class Hooks : public Interface {
   c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex index) const override { return exchangeDevice(index); }
   bool isPinnedPtr(const void* data) const override { return PinnedAllocator::Get().Has(data); }
   c10::Allocator* getPinnedMemoryAllocator() const override { return &PinnedAllocator::Get(); }
-  c10::Device getDeviceFromPtr(void*) const override { return DeviceOf(kType, current_device); }
+  c10::Device getDeviceFromPtr(void*) const override { return DeviceOf(kTpu, current_device); }
   const at::Generator& getDefaultGenerator(c10::DeviceIndex index) const override {
-    return DefaultGenerator(kType, index);
+    return DefaultGenerator(kTpu, index);
   }
-  at::Generator getNewGenerator(c10::DeviceIndex index) const override { return NewGenerator(kType, index); }
-};
-
-class TpuHooks final : public Hooks<at::PrivateUse1HooksInterface, kTpu> {
- public:
+  at::Generator getNewGenerator(c10::DeviceIndex index) const override { return NewGenerator(kTpu, index); }
   void resizePrivateUse1Bytes(const c10::Storage& storage, size_t bytes) const override {
     storage.unsafeGetStorageImpl()->set_nbytes(bytes);
   }
-};
-
-class XlaHooks final : public Hooks<at::XLAHooksInterface, kXla> {
- public:
-  bool hasXLA() const override { return true; }
-  std::string showConfig() const override { return "hlokit.torch"; }
 };
 
 }  // namespace
@@ -203,9 +191,6 @@ void RegisterDevices(bool xla) {
   if (!xla) return;
   c10::SetAllocator(kXla, AllocatorOf(kXla));
   static const c10::impl::DeviceGuardImplRegistrar xla_guard(kXla, new Guard<kXla>);
-  // The registry of at::detail::getXLAHooks().
-  at::XLAHooksRegistry()->Register(
-      "XLAHooks", [](auto...) -> std::unique_ptr<at::XLAHooksInterface> { return std::make_unique<XlaHooks>(); });
 }
 
 }  // namespace hlokit::torch_device

@@ -23,26 +23,29 @@ Use uses[kMostDevices];
 
 Use& UseOf(int ordinal) { return uses[static_cast<unsigned>(ordinal) % kMostDevices]; }
 
+// What a storage refers to.
 struct Counted {
   int64_t bytes;
   int ordinal;
+  c10::Storage host;  // the bytes of a storage that was loaded; else null
 };
 
-c10::DataPtr NewData(size_t bytes, c10::Device device) {
+void Release(void* context) {
+  const auto* const counted = static_cast<Counted*>(context);
+  UseOf(counted->ordinal).bytes -= counted->bytes;
+  delete counted;
+}
+
+c10::DataPtr NewData(size_t bytes, c10::Device device, c10::Storage host = {}) {
   static std::atomic<uintptr_t> next{kFirstAddress};
   auto* const address = reinterpret_cast<void*>(next.fetch_add((bytes / kAlignment + 1) * kAlignment));  // NOLINT
-  auto* const counted = new Counted{static_cast<int64_t>(bytes), device.index()};
+  auto* const counted = new Counted{static_cast<int64_t>(bytes), device.index(), std::move(host)};
   Use& use = UseOf(counted->ordinal);
   const int64_t now = use.bytes += counted->bytes;
   int64_t peak = use.peak;
   while (now > peak && !use.peak.compare_exchange_weak(peak, now)) {
   }
-  const auto release = [](void* context) {
-    const auto* const counted = static_cast<Counted*>(context);
-    UseOf(counted->ordinal).bytes -= counted->bytes;
-    delete counted;
-  };
-  return {address, counted, release, device};
+  return {address, counted, &Release, device};
 }
 
 // Storages of the device, without memory.
@@ -128,6 +131,18 @@ at::Tensor NewTensor(PyObject* lazy, c10::IntArrayRef sizes, at::ScalarType type
   auto impl = c10::make_intrusive<LazyTensorImpl>(std::move(storage), c10::DispatchKeySet(key), meta, lazy);
   impl->set_sizes_contiguous(sizes);
   return at::Tensor(std::move(impl));
+}
+
+c10::Storage StorageOn(c10::Device device, const c10::Storage& host) {
+  if (!device.has_index()) device.set_index(static_cast<c10::DeviceIndex>(CurrentDevice()));
+  return {c10::Storage::use_byte_size_t(), host.nbytes(), NewData(host.nbytes(), device, host),
+          AllocatorOf(device.type()),
+          /*resizable=*/true};
+}
+
+c10::Storage HostStorage(const c10::Storage& storage) {
+  const c10::DataPtr& data = storage.data_ptr();
+  return data.get_deleter() == &Release ? static_cast<const Counted*>(data.get_context())->host : c10::Storage();
 }
 
 std::pair<int64_t, int64_t> MemoryUse(int ordinal) { return {UseOf(ordinal).bytes, UseOf(ordinal).peak}; }

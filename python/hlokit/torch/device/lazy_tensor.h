@@ -49,6 +49,11 @@ LazyTensorImpl* ImplOf(const at::Tensor& tensor);
 // Returns a tensor without autograd that holds the value, of which it takes the reference.
 at::Tensor NewTensor(PyObject* lazy, c10::IntArrayRef sizes, at::ScalarType type, c10::Device device);
 
+// Returns a storage of the device that keeps one of the host, of which a tensor is then made, and that one; null if it
+// keeps none.
+c10::Storage StorageOn(c10::Device device, const c10::Storage& host);
+c10::Storage HostStorage(const c10::Storage& storage);
+
 // Bytes of the storages of a device's tensors: those that exist, and the most that did.
 std::pair<int64_t, int64_t> MemoryUse(int ordinal);
 void ResetPeak(int ordinal);
@@ -78,8 +83,11 @@ void SetDeviceCount(int count);
 at::Generator HostGenerator(const at::Generator& generator);
 
 // ---- record.cc ----
+// Keeps a tensor for the op that this thread runs, and returns its number, a new reference.
+PyObject* HandOver(at::Tensor tensor);
 // Registers kernels of all ops for which PyTorch has no composite one; `handler`(op, types, args, kwargs) runs them.
 void RegisterKernels(bool xla, pybind11::object handler);
+void SetHandler(pybind11::object handler);
 
 // ---- autocast.cc ----
 void RegisterAutocast(bool xla);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of the device: one for all ops, which passes calls to the tracer's recorder.
+#include <ATen/PythonTorchFunctionTLS.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/AutogradState.h>
 #include <torch/csrc/DynamicTypes.h>
@@ -23,6 +24,20 @@ namespace {
 namespace py = pybind11;
 
 PyObject* handler = nullptr;  // lives as long as the process
+
+// Results that were handed over by the ops that this thread runs, one within the other.
+thread_local std::vector<at::Tensor> handed_over;
+
+class ScopedResults {
+ public:
+  ScopedResults() : begin_(handed_over.size()) {}
+  ~ScopedResults() { handed_over.resize(begin_); }
+  ScopedResults(const ScopedResults&) = delete;
+  ScopedResults& operator=(const ScopedResults&) = delete;
+
+ private:
+  const size_t begin_;
+};
 
 bool IsKind(const c10::TypePtr& type, c10::TypeKind kind) {
   if (type->kind() == kind) return true;
@@ -85,9 +100,10 @@ std::pair<py::tuple, py::dict> TakeArguments(const c10::FunctionSchema& schema, 
   return {std::move(args), std::move(kwargs)};
 }
 
-// Returns a result of the handler. Of a tensor that nothing else refers to, as one without a Python object, to which
-// PyTorch may give one of another class: Parameter(x) is the result of detach().
+// Returns a result of the handler: what was handed over, or a tensor. Of one that nothing else refers to, as one
+// without a Python object, to which PyTorch may give one of another class: Parameter(x) is the result of detach().
 at::Tensor TensorOf(PyObject* result) {
+  if (PyLong_CheckExact(result)) return std::move(handed_over.at(PyLong_AsSize_t(result)));
   const at::Tensor& tensor = THPVariable_Unpack(result);
   if (Py_REFCNT(result) != 1 || tensor.use_count() != 1 || ImplOf(tensor) == nullptr || tensor.requires_grad())
     return tensor;
@@ -98,7 +114,7 @@ c10::IValue ResultOf(py::handle result, const c10::Argument& argument) {
   const c10::TypePtr& type = argument.real_type();
   if (type->kind() == c10::TypeKind::TensorType) {
     if (result.is_none()) return at::Tensor();
-    if (THPVariable_Check(result.ptr())) return TensorOf(result.ptr());
+    if (PyLong_CheckExact(result.ptr()) || THPVariable_Check(result.ptr())) return TensorOf(result.ptr());
   }
   if (type->kind() == c10::TypeKind::ListType && PyList_CheckExact(result.ptr()) &&
       type->castRaw<c10::ListType>()->getElementType()->kind() == c10::TypeKind::TensorType) {
@@ -197,6 +213,22 @@ class ViewOf {
   c10::IValue meta_;
 };
 
+// The handler sees tensors, whatever their classes do with functions of torch.
+class WithoutTorchFunction {
+ public:
+  WithoutTorchFunction() : before_(at::impl::PythonTorchFunctionTLS::get_disabled_state()) {
+    if (before_ == at::impl::TorchFunctionDisabledState::ENABLED) {
+      at::impl::PythonTorchFunctionTLS::set_disabled_state(at::impl::TorchFunctionDisabledState::SUBCLASSES_DISABLED);
+    }
+  }
+  ~WithoutTorchFunction() { at::impl::PythonTorchFunctionTLS::set_disabled_state(before_); }
+  WithoutTorchFunction(const WithoutTorchFunction&) = delete;
+  WithoutTorchFunction& operator=(const WithoutTorchFunction&) = delete;
+
+ private:
+  const at::impl::TorchFunctionDisabledState before_;
+};
+
 // Whether an argument is a tensor that only has the device's kernels: a fake one, below its Python class.
 bool HasFakeTensor(const c10::FunctionSchema& schema, const torch::jit::Stack& stack) {
   for (size_t i = stack.size() - schema.arguments().size(); i < stack.size(); ++i) {
@@ -220,6 +252,8 @@ void Record(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit:
   const py::handle function = torch::detail::getTorchApiFunction(op);
   auto [args, kwargs] = TakeArguments(schema, stack);
   torch::jit::drop(*stack, schema.arguments().size());
+  const WithoutTorchFunction without;
+  const ScopedResults results;
   PyObject* const arguments[] = {function.ptr(), Py_None, args.ptr(), kwargs.ptr()};
   const auto result = py::reinterpret_steal<py::object>(PyObject_Vectorcall(handler, arguments, 4, nullptr));
   if (!result) throw python_error();
@@ -245,8 +279,15 @@ void RegisterFor(c10::DispatchKey key) {
 
 }  // namespace
 
+PyObject* HandOver(at::Tensor tensor) {
+  handed_over.push_back(std::move(tensor));
+  return PyLong_FromSize_t(handed_over.size() - 1);
+}
+
+void SetHandler(py::object function) { handler = function.release().ptr(); }
+
 void RegisterKernels(bool xla, py::object function) {
-  handler = function.release().ptr();
+  SetHandler(std::move(function));
   RegisterFor(c10::DispatchKey::PrivateUse1);
   if (xla) RegisterFor(c10::DispatchKey::XLA);
 }

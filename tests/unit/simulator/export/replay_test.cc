@@ -301,5 +301,20 @@ TEST(Replay, ProgramsWithCollectivesBeginOnAllDevicesAtOnce) {
   EXPECT_NE(FindSpan(replay, "TPU:1 runtime", "TPUExecute"), nullptr);
 }
 
+TEST(Replay, TorchXlaTakesItsOwnTimeForTheSameWork) {
+  const DeviceDescription machine;
+  runtime::HostWork step;  // a training step of ResNet-50
+  step.ops = 953;
+  step.visited = 2216;
+  step.calls = 1;
+  step.buffers = 1134;
+  const HostCosts tracer = HostCostsOf(machine), torch_xla = HostCostsOf(machine, HostSystem::kTorchXla);
+  EXPECT_NEAR(SecondsOf(torch_xla, step), 13.67e-3 + 7.5e-3, 1e-4);
+  EXPECT_LT(SecondsOf(tracer, step), 1e-3);
+  runtime::HostWork recording;
+  recording.ops = 953;
+  EXPECT_NEAR(SecondsOf(torch_xla, recording), 13.67e-3, 1e-6);
+}
+
 }  // namespace
 }  // namespace hlokit::tpu

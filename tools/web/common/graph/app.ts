@@ -250,6 +250,8 @@ export class App implements Actions {
       const hidden = this.graph.ancestorsOf(drawn).filter((at) => !this.scene.open.has(at));
       for (const at of hidden) this.scene.open.add(at);
       this.selected = node === this.graph.root ? -1 : node;
+      // For what is around the page, as an editor: the links of the other direction are fragments with a name.
+      if (this.selected >= 0 && this.selected < this.graph.size) dispatchEvent(new CustomEvent("hlo-select", { detail: this.graph.names[this.selected] }));
       if (hidden.length || !this.scene.boxes.has(drawn)) await this.layOut(hidden[0] ?? -1);
       if (node === this.graph.root) { if (center) this.viewport.fit(node); }
       else if (center && hidden.length) this.viewport.center(drawn);

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+from . import parallel_loader, spmd, xla_multiprocessing  # noqa: F401

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+from . import checkpoint, serialization, utils  # noqa: F401
