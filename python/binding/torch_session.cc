@@ -93,24 +93,6 @@ py::object CollectiveToken(const TracerPtr& session, int ordinal) {
   return NewObject(device.CollectiveToken(), session);
 }
 
-// Runs all that the device has recorded, which ends no step.
-void Sync(const TracerPtr& session, int ordinal) {
-  lazy::DeviceState& device = Device(session, ordinal);
-  std::optional<ScopedUserFrame> frame;
-  if (RecordsLines(session->options())) frame.emplace();
-  absl::Status status;
-  {
-    const InterruptibleSection section;
-    const lazy::DeviceGuard guard(&device);
-    status = lazy::SyncLiveTensors(device, lazy::SyncReason::kValue, /*wait=*/false);
-  }
-  CheckInterrupt(*session);
-  if (!status.ok()) {
-    session->ClearStatus();
-    Throw("RunError", status);
-  }
-}
-
 // Returns the tensors as values that no pass knows to be them.
 py::list Barrier(const py::list& tensors) {
   lazy::Tensors operands;
@@ -199,7 +181,6 @@ void BindTorchSession(py::module_& m) {
   m.def(
       "_torch_before_read", [](py::object function) { TorchRecorder::Get().SetBeforeRead(std::move(function)); },
       py::arg("function"));
-  m.def("_lazy_sync", &Sync, py::arg("session"), py::arg("ordinal"));
   m.def(
       "_lazy_clear_sharding", [](py::handle tensor) { lazy::ClearSharding(Lazy(tensor).tensor); }, py::arg("tensor"));
   m.def("_lazy_sharding", &ShardingOf, py::arg("tensor"));

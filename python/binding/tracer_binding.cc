@@ -24,12 +24,12 @@
 #include "tracer/dispatch/functions.h"
 #include "tracer/graph/scope.h"
 #include "tracer/ops/collective.h"
-#include "tracer/ops/sharding.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/environment.h"
 #include "tracer/step/execution_log.h"
 #include "tracer/step/executor.h"
 #include "tracer/step/graph_key.h"
+#include "tracer/step/partitioning.h"
 #include "tracer/step/tracer.h"
 #include "tracer/text/ir_text.h"
 

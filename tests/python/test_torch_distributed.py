@@ -554,6 +554,36 @@ def test_distributed_tensors():
         assert torch.allclose(gradient, expected.grad, atol=1e-5)
 
 
+def test_random_numbers_of_distributed_tensors():
+    def run(rank):
+        torch.manual_seed(3)
+        mesh = dist.init_device_mesh("tpu", (4,))
+        ones = torch.ones(8, 16)
+        parts = nn.functional.dropout(distribute_tensor(ones, mesh, [Shard(0)]), 0.5).full_tensor().cpu()
+        copies = nn.functional.dropout(distribute_tensor(ones, mesh, [Replicate()]), 0.5).to_local().cpu()
+        with torch.device("meta"):
+            layer = nn.Linear(16, 16)
+        fully_shard(layer, mesh=mesh)
+        layer.to_empty(device="tpu")
+        layer.reset_parameters()
+        return parts, copies, layer.weight.full_tensor().detach().cpu()
+
+    first, second = answers_of(run, 4), answers_of(run, 4)
+    for parts, copies, weight in first + second:
+        for found, expected in zip((parts, copies, weight), first[0]):
+            assert torch.equal(found, expected)
+        assert len({tuple(rows.flatten().tolist()) for rows in parts.chunk(4)}) == 4
+        assert weight.unique().numel() == weight.numel() and weight.abs().max() <= 0.25
+
+
+def test_copies_between_the_types_of_device():
+    value = torch.arange(3.0, device="xla")
+    other = value.to("tpu")
+    assert other.device == torch.device("tpu", 0) and other.tolist() == [0, 1, 2]
+    assert other.to("xla", torch.int32).device == torch.device("xla", 0)
+    assert (other.to("xla", torch.int32) + 1).tolist() == [1, 2, 3]
+
+
 def test_checkpoints_of_shards(tmp_path):
     checkpoint = pytest.importorskip("torch.distributed.checkpoint")
     state_dict = pytest.importorskip("torch.distributed.checkpoint.state_dict")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sharding annotations, like torch_xla.distributed.spmd: they reach the HLO, where a partitioner finds them. A session
-// whose only device is the virtual one of kSpmdPlatform runs programs on all devices that the annotations name; others
-// ignore them.
+// whose only device is the virtual one of kSpmdPlatform (step/partitioning.h) runs programs on all devices that the
+// annotations name; others ignore them.
 #ifndef HLOKIT_TRACER_OPS_SHARDING_H_
 #define HLOKIT_TRACER_OPS_SHARDING_H_
 
@@ -13,14 +13,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "ir/graph/module.h"
 #include "tracer/graph/tensor.h"
 #include "tracer/graph/tiling.h"
 
 namespace hlokit::lazy {
-
-// ClientOptions::platform of a virtual device, "SPMD:0", that holds whole values and runs partitioned programs.
-inline constexpr std::string_view kSpmdPlatform = "SPMD";
 
 // An array of devices with named axes.
 struct Mesh {
@@ -47,13 +43,6 @@ absl::Status SetSharding(const Tensor& tensor, const Tiling& tiling);
 void ClearSharding(const Tensor& tensor);
 // Returns the annotation of a tensor; of results of programs of a virtual device, their distribution.
 std::optional<Tiling> ShardingOf(const Tensor& tensor);
-
-// Makes a module with shardings one for the devices that they name, and sets the sharding of its result to what
-// propagation finds.
-absl::Status SetPartitions(Module* module);
-// Returns the distribution of each array that a lowered program returns, as SetPartitions set it; nullopt of those that
-// are not tiled.
-std::vector<std::optional<Tiling>> ResultShardings(const Module& lowered);
 
 }  // namespace hlokit::lazy
 

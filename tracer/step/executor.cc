@@ -18,10 +18,10 @@
 #include "tracer/lowering/lowering_context.h"
 #include "tracer/observe/explain.h"
 #include "tracer/observe/save_graphs.h"
-#include "tracer/ops/sharding.h"
 #include "tracer/step/debug_analysis.h"
 #include "tracer/step/graph_key.h"
 #include "tracer/step/graph_key_components.h"
+#include "tracer/step/partitioning.h"
 #include "tracer/step/shared_programs.h"
 #include "tracer/step/tracer.h"
 

@@ -13,7 +13,7 @@ import torch
 
 from hlokit import _hlokit
 
-from . import _session
+from . import _session, _threads
 from ._device import NATIVE, TPU
 
 _MODES = ("fused", "strict", "debug", "lazy")
@@ -45,6 +45,7 @@ def before_read(tensor: torch.Tensor) -> None:
         lazy = _hlokit._lazy_of(tensor)
         session = _hlokit._lazy_session(lazy)
         if not session.fake:
+            _threads.before_read()
             session.run_recorded(_hlokit._lazy_ordinal(lazy), False)
 
 
@@ -53,7 +54,8 @@ def _after_optimizer(optimizer: Any, *_: Any) -> None:
         return
     first = next((p for group in optimizer.param_groups for p in group["params"]), None)
     if first is not None and first.device.type == TPU and NATIVE.is_lazy(first):
-        _session.current().mark_step(_session.ordinal_of(first.device), False, "")
+        session, ordinal = _session.current(), _session.ordinal_of(first.device)
+        _threads.run_step(lambda: session.mark_step(ordinal, False, ""))
 
 
 def install() -> None:

@@ -163,7 +163,7 @@ class Member:
         # It depends on all collectives, also those whose results are not used here but elsewhere.
         token = _hlokit._lazy_collective_token(self.run.session, self.index)
         if mark is None:
-            _hlokit._lazy_sync(self.run.session, self.index)
+            self.run.session.run_recorded(self.index, False)
         else:
             mark()
         del token

@@ -33,7 +33,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     setDevice(device);
     return before;
   }
-  c10::Device getDevice() const override { return DeviceOf(kTpu, current_device); }
+  c10::Device getDevice() const override { return DeviceOf(kType, current_device); }
   void setDevice(c10::Device device) const override { uncheckedSetDevice(device); }
   void uncheckedSetDevice(c10::Device device) const noexcept override {
     if (device.has_index()) current_device = device.index();

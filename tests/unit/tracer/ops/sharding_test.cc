@@ -5,6 +5,7 @@
 #include "ir/text/printer.h"
 #include "tests/unit/tracer/tracing.h"
 #include "tracer/step/executor.h"
+#include "tracer/step/partitioning.h"
 #include "tracer/text/ir_text.h"
 
 namespace hlokit::lazy {
