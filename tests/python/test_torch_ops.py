@@ -166,6 +166,12 @@ def test_special_functions():
     agree(torch.frexp, torch.tensor([0.0, -0.0, 1.0, 0.49999997, -3.5, 1e-40, 3e38, math.inf, -math.inf, math.nan]))
 
 
+def test_logit_clamps_like_torch():
+    x = torch.tensor([0.03, 0.3, 0.5, 0.7, 0.97, math.nan])
+    for eps in (0.2, 0.6):
+        agree(lambda t: torch.logit(t, eps), x)
+
+
 def test_orthogonal_polynomials():
     x, n = torch.meshgrid(torch.linspace(-1.5, 1.5, 13).double(), torch.tensor([-1.0, -0.5, 0, 1, 2, 3.9, 7, 12]).double(), indexing="ij")
     kinds = ("chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w",

@@ -166,7 +166,11 @@ void NanToNum(LoweringContext& n) {
 }
 void Logit(LoweringContext& n) {
   Wider(n, [&](XlaOp x) {
-    if (n.has(1)) x = Min(Max(x, Number(x, n.float_arg(1))), Number(x, 1 - n.float_arg(1)));
+    if (n.has(1)) {
+      // Of an eps above 1/2 too the smaller numbers become eps, and then the larger ones 1 - eps.
+      const XlaOp low = Number(x, n.float_arg(1)), high = Number(x, 1 - n.float_arg(1));
+      x = Select(Lt(x, low), low, Select(Gt(x, high), high, x));
+    }
     return lazy::Log(x / (1.0 - x));
   });
 }

@@ -115,6 +115,20 @@ def _embedding_bag_per_sample_weights_backward(
     return aten.where.ScalarOther(aten.ne.Scalar(indices, padding_idx), result, 0.0)  # type: ignore[no-any-return]
 
 
+@decomposes("embedding_renorm")
+def _embedding_renorm(self: torch.Tensor, indices: torch.Tensor, max_norm: float, norm_type: float) -> torch.Tensor:
+    norms = aten.linalg_vector_norm.default(self, norm_type, [1], True)
+    used = aten.gt.Scalar(_counts(indices.reshape(-1).to(torch.int64), self.shape[0]), 0).unsqueeze(1)
+    larger = aten.logical_and.default(used, aten.gt.Scalar(norms, max_norm))
+    factor = aten.where.ScalarOther(larger, max_norm / (norms + 1e-7), 1.0)
+    return self * factor
+
+
+@decomposes("embedding_renorm_")
+def _embedding_renorm_(self: torch.Tensor, indices: torch.Tensor, max_norm: float, norm_type: float) -> torch.Tensor:
+    return aten.copy_.default(self, _embedding_renorm(self, indices, max_norm, norm_type))  # type: ignore[no-any-return]
+
+
 # ---- resizing with a filter as wide as a pixel of the smaller image ----
 
 

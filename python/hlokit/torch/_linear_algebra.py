@@ -168,10 +168,12 @@ def _ormqr(
     self: torch.Tensor, input2: torch.Tensor, input3: torch.Tensor, left: bool = True, transpose: bool = False
 ) -> torch.Tensor:
     # All columns of Q, by reflectors that do nothing.
-    rows, columns = self.shape[-2:]
-    if self.numel() == 0 or input3.numel() == 0 or rows < columns:
-        raise NotRecorded("no elements")
-    reflectors = aten.constant_pad_nd.default(self, [0, rows - columns])
+    rows, count = self.shape[-2], input2.shape[-1]
+    if input3.numel() == 0 or count == 0:
+        return aten.clone.default(input3)  # type: ignore[no-any-return]
+    if count > min(self.shape[-2:]):
+        raise NotRecorded("more factors than reflectors")
+    reflectors = aten.constant_pad_nd.default(self[..., :count], [0, rows - count])
     Q = aten.linalg_householder_product.default(reflectors, input2)
     Q = _adjoint(Q) if transpose else Q
     return aten.matmul.default(Q, input3) if left else aten.matmul.default(input3, Q)  # type: ignore[no-any-return]
