@@ -118,6 +118,7 @@ class Suite:
     framework = ""  # its name
     variable = ""  # names the folder of its tests
     name = ""  # of its files here: NAME_failures.tsv, NAME_files.tsv, NAME_plugin.py
+    seconds = 150  # limit of a test
 
     def __init__(self, options):
         self.options = options
@@ -354,7 +355,7 @@ def parser_of(kind, description):
     parser.add_argument("--shard", metavar="I/N")
     parser.add_argument("--names", metavar="FILE", help="run only the tests of this list")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--seconds", type=int, default=150, help="limit of a test")
+    parser.add_argument("--seconds", type=int, default=kind.seconds, help="limit of a test")
     parser.add_argument("--cpu", choices=("failed", "all", "none"), default="failed")
     parser.add_argument("--sample", type=int, metavar="N", help="run nothing; print about N names of tests that passed")
     parser.add_argument("--table", action="store_true", help="print counts by file")

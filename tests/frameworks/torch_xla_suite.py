@@ -31,6 +31,7 @@ class TorchXlaSuite(suite.Suite):
     variable = "HLOKIT_TORCH_XLA_TESTS"
     source = "torch-xla-source/test"
     name = "torch_xla_suite"
+    seconds = 400
 
     def __init__(self, options):
         super().__init__(options)
