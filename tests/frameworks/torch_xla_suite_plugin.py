@@ -19,16 +19,20 @@ class Collection:
     def pytest_collection(self):
         import torch_xla  # noqa: F401: it registers the plugins of the device by its name
         import torch_xla.runtime
+        from torch_xla.core import xla_model
 
         torch_xla.runtime.set_device_type = keeping_device(torch_xla.runtime.set_device_type)
         # What Python sees; getenv, with which the runtime reads it, is as before.
         name = os.environ.encodekey("PJRT_DEVICE")
         device = os.environ._data[name]
         os.environ._data[name] = b"CPU"
+        hardware = xla_model.xla_device_hw
+        xla_model.xla_device_hw = lambda device: "CPU"
         try:
             return (yield)
         finally:
             os.environ._data[name] = device
+            xla_model.xla_device_hw = hardware
 
 
 def keeping_device(set_device_type):
