@@ -466,12 +466,12 @@ def test_examples_of_the_page():
     ht.configure(devices=1)
     ht._fallback.fallbacks.clear()
     page = pathlib.Path(__file__).resolve().parents[2] / "docs" / "pytorch.md"
-    text = page.read_text()
-    if not hasattr(torch, "compile"):  # before 2.0: without what PyTorch captures
-        before, _, rest = text.partition("## Programs of torch.export\n")
-        text = before + rest[rest.index("\n## Programs for torch_xla\n") :]
-    examples = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
-    result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS).run(examples)
+    torch._dynamo.reset()
+    examples = doctest.DocTestParser().get_doctest(page.read_text(), {}, page.name, str(page), 0)
+    try:
+        result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS).run(examples)
+    finally:
+        ht.configure(devices=1, spmd=False)
     assert result.attempted > 20 and result.failed == 0
 
 

@@ -19,6 +19,14 @@ import hlokit.torch as ht  # noqa: E402
 HERE = pathlib.Path(__file__).name
 
 
+@pytest.fixture(autouse=True)
+def fresh_dynamo():
+    """PyTorch compiles torch.cond and the like by themselves, with sizes that changed between calls as symbols, which it then
+    does not export."""
+    torch._dynamo.reset()
+
+
+
 def leaves(value):
     return [v for v in torch.utils._pytree.tree_leaves(value)]
 

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Derivatives that are ops of their own in torch, of ops that are composed of others here: those of the composition.
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <utility>
+#include <vector>
 
 #include "ir/core/str_cat.h"
 #include "tracer/autograd/node.h"
 #include "tracer/dispatch/functions.h"
 #include "tracer/dispatch/op_kernel_context.h"
+#include "tracer/ops/layer_arguments.h"
 
 namespace hlokit::lazy::kernel {
 namespace {
@@ -113,9 +117,19 @@ void CtcLossForward(OpKernelContext& c) {
 // grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity
 void CtcLossBackward(OpKernelContext& c) {
   const Args& args = c.args();
-  c.Return(GradientsOf(c, c.tensor(0), {c.tensor(1)}, [&](const Tensors& of) {
+  const Tensor gradient = GradientsOf(c, c.tensor(0), {c.tensor(1)}, [&](const Tensors& of) {
     return InvokeOp(Op::ctc_loss_IntList, of[0], args[2], args[3], args[4], args[7], 0, args[8]);
-  })[0]);
+  })[0];
+  if (!gradient.defined() || c.bool_arg(8)) return c.Return(gradient);
+  // That of an infinite loss is NaN at the frames of the example.
+  const Dims lengths = c.ints(3);
+  const auto batch = static_cast<int64_t>(lengths.size());
+  const bool batched = gradient.dim() == 3;
+  const Tensor ends = ConstantTensor(c, {batch}, std::vector<double>(lengths.begin(), lengths.end()), ElementType::kS64);
+  const Tensor used = lazy::Lt(lazy::Unsqueeze(lazy::Arange(gradient.size(0)), 1), lazy::Unsqueeze(ends, 0));
+  const Tensor infinite = lazy::Eq(lazy::Reshape(c.tensor(5), {1, batch}), std::numeric_limits<double>::infinity());
+  const Tensor mask = lazy::And(used, infinite);
+  c.Return(lazy::MaskedFill(gradient, batched ? lazy::Unsqueeze(mask, 2) : mask, std::nan("")));
 }
 
 }  // namespace hlokit::lazy::kernel

@@ -20,10 +20,10 @@ from hlokit import _hlokit
 
 from . import (
     _device,
-    _eager,
     _fallback,
     _fused_optimizers,
     _grouped_products,
+    _modes,
     _modules,
     _recurrent_cells,
     _tensor,
@@ -41,7 +41,7 @@ from . import (
 from ._compile import backend as compile_backend
 from ._compile import register as _register_backend
 from ._compile_report import CompileReport, compile_report
-from ._eager import eager_mode
+from ._modes import eager_mode
 from ._export import ExportedModule, exported, from_exported
 from ._init import on_device
 from ._provide import provide_torch_xla
@@ -57,7 +57,7 @@ _tensor.setup(_fallback.untranslated)
 _device.install(_hlokit._torch_dispatch, tpu)
 _fallback.install()
 _modules.install()
-_eager.install()
+_modes.install()
 _fused_optimizers.install()
 _worlds.install()
 

@@ -93,6 +93,8 @@ def _add_scaled(self: torch.Tensor, other: torch.Tensor, alpha: Any, func: Any) 
 
 @_retries("add.Tensor", "add.Scalar")
 def _add(self: torch.Tensor, other: Any, alpha: Any = 1) -> Any:
+    if isinstance(other, torch.Tensor) and not isinstance(alpha, complex) and alpha == 1:
+        return NotImplemented  # the call itself
     other = other if isinstance(other, torch.Tensor) else number(other, self)
     return _add_scaled(self, other, alpha, aten.add.Tensor) if isinstance(alpha, complex) or alpha != 1 else aten.add.Tensor(self, other)
 

@@ -10,7 +10,7 @@ from torch.utils._pytree import tree_map
 
 from hlokit import _hlokit
 
-from . import _complex_numbers, _eager, _histograms, _layer_ops, _linear_algebra, _plans, _session, _tensor_ops  # noqa: F401
+from . import _complex_numbers, _histograms, _layer_ops, _linear_algebra, _modes, _plans, _session, _tensor_ops  # noqa: F401
 from ._decompositions import DECOMPOSITIONS, NotRecorded
 from ._device import NATIVE, TYPES
 from ._dispatch_state import composed, views_resolved
@@ -284,7 +284,7 @@ def _local_scalar_dense(func: Any, args: Any, kwargs: Any) -> Any:
     session = session_of(args)
     assert session is not None
     session.count("aten::_local_scalar_dense")
-    _eager.before_read(tensor)
+    _modes.before_read(tensor)
     return fetch(tensor, keep=True).item()
 
 
@@ -308,7 +308,7 @@ def _to_copy(func: Any, args: Any, kwargs: Any) -> Any:
             return _hlokit._torch_wrap(lazy_of(copied))
     if device.type == "meta":
         return torch.empty(tuple(tensor.shape), dtype=dtype or tensor.dtype, device="meta")
-    _eager.before_read(tensor)
+    _modes.before_read(tensor)
     value = fetch(tensor)
     value = value.to(dtype) if dtype is not None else value
     if device.type in TYPES:
@@ -320,7 +320,7 @@ def _to_copy(func: Any, args: Any, kwargs: Any) -> Any:
 def _copy_(func: Any, args: Any, kwargs: Any) -> Any:
     target, source = args[0], args[1]
     if not is_lazy(target):
-        _eager.before_read(source)
+        _modes.before_read(source)
         target.copy_(fetch(source))
         return target
     session, here = _hlokit._lazy_session(lazy_of(target)), _hlokit._lazy_ordinal(lazy_of(target))

@@ -17,11 +17,9 @@ from hlokit.torch._program import (  # noqa: F401
     sync,
 )
 
-from hlokit.torch import _process_group
 
 from .version import __version__  # noqa: F401
 from . import amp, core, debug, distributed, experimental, runtime, utils  # noqa: F401, E402
-_process_group.register()
 
 from .stablehlo import save_as_stablehlo, save_torch_model_as_stablehlo  # noqa: F401, E402
 

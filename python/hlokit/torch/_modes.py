@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When what is recorded on the device `tpu` runs: a program for `.to("tpu")` marks no steps, unlike one for PyTorch/XLA.
+
+The modes are those of PyTorch's own TPU backend: "fused" runs what was recorded, as one program, after an optimizer's step and
+where a value is read; "strict" runs each op as a program of its own, and "debug" waits for it; "lazy" is as on `xla`. In "fused"
+a read runs all that is recorded, so that nothing is computed again after it.
+"""
+
+import importlib
+from typing import Any
+
+import torch
+
+from hlokit import _hlokit
+
+from . import _session, _threads
+from ._device import NATIVE, TPU
+
+_MODES = ("fused", "strict", "debug", "lazy")
+_mode = "fused"
+
+
+def eager_mode(mode: str = "") -> str:
+    """Sets the mode of tensors of `tpu`, if one is given, and returns the one before."""
+    global _mode
+    before = _mode
+    if mode:
+        if mode not in _MODES:
+            raise ValueError(f"there is no mode {mode!r}: {', '.join(_MODES)}")
+        _mode = mode
+        NATIVE.set_handler(_each_op if mode in ("strict", "debug") else _hlokit._torch_dispatch)
+    return before
+
+
+def _each_op(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    result = _hlokit._torch_dispatch(func, types, args, kwargs)
+    if NATIVE.current_type() == TPU:
+        _session.current().run_recorded(_session.ordinal_of(None), _mode == "debug")
+    return result
+
+
+def before_read(tensor: torch.Tensor) -> None:
+    """Runs what is recorded, where a value is read."""
+    if _mode == "fused" and tensor.device.type == TPU:
+        lazy = _hlokit._lazy_of(tensor)
+        session = _hlokit._lazy_session(lazy)
+        if not session.fake:
+            _threads.before_read()
+            session.run_recorded(_hlokit._lazy_ordinal(lazy), False)
+
+
+def _after_optimizer(optimizer: Any, *_: Any) -> None:
+    if _mode != "fused":
+        return
+    first = next((p for group in optimizer.param_groups for p in group["params"]), None)
+    if first is not None and first.device.type == TPU and NATIVE.is_lazy(first):
+        session, ordinal = _session.current(), _session.ordinal_of(first.device)
+        _threads.run_step(lambda: session.mark_step(ordinal, False, ""))
+
+
+def install() -> None:
+    importlib.import_module("torch.optim.optimizer").register_optimizer_step_post_hook(_after_optimizer)
