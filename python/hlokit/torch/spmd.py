@@ -16,6 +16,7 @@ import collections
 import dataclasses
 import enum
 import itertools
+import math
 import types
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
@@ -125,6 +126,21 @@ class Mesh:
         """The axes of each dimension, by number."""
         return [self._axes(entry) for entry in partition_spec]
 
+    def get_op_sharding(self, partition_spec: PartitionSpec) -> str:
+        """The sharding as PyTorch/XLA writes it: {devices=[2,1,2]0,1,2,3 last_tile_dim_replicate}."""
+        axes = self.translate(partition_spec)
+        used = [axis for group in axes for axis in group]
+        if not used or self.size() == 1:
+            return "{replicated}"
+        rest = [axis for axis in range(len(self.mesh_shape)) if axis not in used]
+        devices = self.get_logical_mesh().transpose(used + rest).reshape(-1).tolist()
+        tiles = [math.prod(self.mesh_shape[axis] for axis in group) for group in axes]
+        copies = math.prod(self.mesh_shape[axis] for axis in rest)
+        if copies > 1:
+            tiles.append(copies)
+        text = f"devices=[{','.join(map(str, tiles))}]{','.join(map(str, devices))}"
+        return "{" + text + (" last_tile_dim_replicate}" if copies > 1 else "}")
+
 
 class HybridMesh(Mesh):
     """The mesh of several slices: along each axis dcn_mesh_shape of them, each of ici_mesh_shape devices."""
@@ -190,6 +206,8 @@ def mark_sharding(t: torch.Tensor, mesh: Mesh, partition_spec: PartitionSpec) ->
     assert len(t.shape) == len(partition_spec), (
         f"Partition spec length ({len(partition_spec)}) should be equal to the input rank ({len(t.shape)})."
     )
+    axes = [axis for entry in mesh.translate(partition_spec) for axis in entry]
+    assert len(axes) == len(set(axes)), f"Each device mesh dimension should appear at most once in partition_spec {partition_spec}."
     ids = [int(device) for device in mesh.device_ids]
     _hlokit._lazy_mark_sharding(_lazy(t), list(mesh.mesh_shape), ids, mesh.translate(partition_spec))
     return t
