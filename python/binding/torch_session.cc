@@ -74,7 +74,6 @@ void Compute(const py::list& tensors) {
     {
       const InterruptibleSection section;
       const lazy::DeviceGuard guard(part.device);
-      lazy::DeviceLock lock(part.device->mutex());
       status = lazy::SyncTensors(*part.device, part.tensors, /*wait=*/true);
     }
     CheckInterrupt(*part.session);

@@ -20,7 +20,7 @@ def _torch_version():
     return tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
 
 
-# hlokit.torch needs PyTorch 2.9: `tests/frameworks/run.py 'PyTorch device'` runs its tests with one of PyPI.
+# hlokit.torch needs PyTorch 2.9: `tests/frameworks/run.py 'PyTorch programs'` runs its tests with one of PyPI.
 _VERSION = _torch_version()
 collect_ignore = []
 if _VERSION is None or _VERSION < (2, 9):

@@ -353,3 +353,15 @@ def test_custom_ops():
     close(compiled(function, fullgraph=True)(x), function(x))
     close(gradients(compiled(function), x), gradients(function, x))
     assert not ht.compile_report().on_host
+
+
+def test_tensors_that_are_written_piece_by_piece():
+    def pieces(x):
+        y = torch.empty(3)
+        for i in range(3):
+            y[i] = x[i].sum()
+        return y, torch.empty(0, 3)
+
+    x = torch.randn(3, 4)
+    results = torch.compile(pieces, backend="hlokit")(x)
+    assert all(torch.allclose(a, b) for a, b in zip(results, pieces(x)))

@@ -367,3 +367,88 @@ def test_products_of_groups_are_recorded(dev, sizes):
         values += [result, a.grad[rows], b.grad]
     assert "aten::_grouped_mm" not in {name for name, _ in ht.fallbacks()}
     assert all(torch.allclose(x.cpu(), y, atol=1e-5) for x, y in zip(ours, theirs))
+
+
+STRIDED = {
+    "a transposed one with its own strides": lambda a: (lambda y: torch.as_strided(y, y.size(), y.stride(), y.storage_offset()))(a.t()),
+    "every second column": lambda a: a[:, ::2].as_strided((2, 2), (2, 1)),
+    "rows from the second": lambda a: (lambda y: y.as_strided(y.size(), y.stride(), y.storage_offset()))(a[1:]),
+    "one row": lambda a: (lambda y: y.as_strided(y.size(), y.stride(), y.storage_offset()))(a[1]),
+    "the storage of a transposed one": lambda a: a.t().as_strided((3, 2), (1, 3), 2),
+}
+
+
+@pytest.mark.parametrize("name", STRIDED)
+def test_as_strided_counts_in_the_storage(name):
+    function = STRIDED[name]
+    host = torch.arange(12.0).view(3, 4)
+    assert torch.equal(function(host.to("tpu")).cpu(), function(host))
+    ours, theirs = host.to("tpu").requires_grad_(), host.clone().requires_grad_()
+    for x in (ours, theirs):
+        y = x * 1
+        y.t().as_strided((3,), (5,)).mul_(3)
+        (y * y).sum().backward()
+    assert torch.equal(ours.grad.cpu(), theirs.grad)
+
+
+def test_results_that_do_not_fit_in_out_are_errors(dev):
+    with pytest.raises(RuntimeError, match="result type (Float|float32) can't be cast to the desired output type (Long|int64)"):
+        torch.add(torch.ones(2, device=dev), 1.5, out=torch.ones(2, dtype=torch.int64, device=dev))
+
+
+def test_an_infinite_weight_of_one_expert_is_not_seen_by_others(dev):
+    weights = torch.ones(2, 4, 4)
+    weights[1, 0, 0] = float("inf")
+    result = torch._grouped_mm(torch.ones(4, 4, device=dev), weights.to(dev), torch.tensor([2, 4], dtype=torch.int32, device=dev))
+    assert result[:2].cpu().isfinite().all() and result[2:, 0].cpu().isinf().all()
+
+
+def test_each_device_of_an_optimizer_is_stepped():
+    with ht._session.temporary(devices=2) as session:
+        parameters = [torch.ones(3, device=f"tpu:{i}").requires_grad_() for i in range(2)]
+        optimizer = torch.optim.SGD(parameters, lr=0.1)
+        for _ in range(3):
+            sum((p * p).sum().to("tpu:0") for p in parameters).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        assert all(ht.pending([p]).lazy_ir.count("\n") < 12 for p in parameters)
+        assert session is ht._session.current() and parameters[1].tolist() == pytest.approx([0.512] * 3)
+
+
+def test_a_forked_process_cannot_use_the_device():
+    torch.ones(1, device="tpu").item()
+
+    class Drawn(torch.utils.data.Dataset):
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, index):
+            return torch.randn(3, device="tpu").cpu()
+
+    loader = torch.utils.data.DataLoader(Drawn(), num_workers=1, multiprocessing_context="fork")
+    with pytest.raises(RuntimeError, match="cannot be used in a forked process"):
+        next(iter(loader))
+
+
+def test_what_one_thread_captures_is_not_the_session_of_others():
+    import threading
+
+    errors = []
+    done = threading.Event()
+
+    def train():
+        try:
+            x = torch.ones(3, device="tpu")
+            while not done.is_set():
+                assert (x * 2).tolist() == [2, 2, 2] and torch.ones(2, device="xla").tolist() == [1, 1]
+        except BaseException as error:  # noqa: BLE001: checked below
+            errors.append(error)
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    program = torch.export.export(nn.Linear(2, 2), (torch.ones(1, 2),))
+    for _ in range(3):
+        ht.exported(program)
+    done.set()
+    thread.join()
+    assert not errors

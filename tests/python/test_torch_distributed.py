@@ -608,3 +608,14 @@ def test_checkpoints_of_shards(tmp_path):
         assert all(torch.equal(loaded[name], value) for name, value in expected.items())
         if rank == 0:
             assert all(torch.equal(whole[name], value) for name, value in expected.items())
+
+
+@pytest.mark.parametrize("device", ["cpu", "tpu"])
+def test_means_of_integers_are_integers(device):
+    def run(rank):
+        dist.init_process_group("hlokit")
+        value = torch.tensor([4, 6], device=device) * (rank + 1)
+        dist.all_reduce(value, dist.ReduceOp.AVG)
+        assert value.tolist() == [6, 9]
+
+    ht.spawn(run, nprocs=2)

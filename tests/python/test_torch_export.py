@@ -24,6 +24,8 @@ def fresh_dynamo():
     """PyTorch compiles torch.cond and the like by themselves, with sizes that changed between calls as symbols, which it then
     does not export."""
     torch._dynamo.reset()
+    with torch._dynamo.config.patch(automatic_dynamic_shapes=False):
+        yield
 
 
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
 #include "ir/verify/elided_constants.h"
@@ -57,7 +58,9 @@ SourceRange PlaceInPipeline(std::string_view message, std::string_view text) {
   const size_t close = open == std::string_view::npos ? open : message.find('`', open + 1);
   if (close == std::string_view::npos) return {0, 0};
   const std::string_view word = message.substr(open + 1, close - open - 1);
-  const auto is_word = [](char c) { return c == '-' || c == '_' || (c >= '0' && c <= '9') || (c | 32) >= 'a'; };
+  const auto is_word = [](char c) {
+    return c == '-' || c == '_' || absl::ascii_isalnum(static_cast<unsigned char>(c));
+  };
   for (size_t at = text.find(word); at != std::string_view::npos && !word.empty(); at = text.find(word, at + 1)) {
     const size_t end = at + word.size();
     if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]))) {

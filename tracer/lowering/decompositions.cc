@@ -193,8 +193,12 @@ void Geqrf(LoweringContext& n) {
 void HouseholderProduct(LoweringContext& n) {
   const XlaOp x = n.in(0), taus = n.in(1);
   XlaEmitter& e = n.emitter();
-  if (x.rank() < 2 || taus.type() != x.type() || x.size(-2) < x.size(-1) || taus.size(-1) > x.size(-1)) {
+  if (x.rank() < 2 || taus.rank() != x.rank() - 1 || taus.type() != x.type() || x.size(-2) < x.size(-1) ||
+      taus.size(-1) > x.size(-1)) {
     return (void)e.Fail("linalg.householder_product: input and tau do not fit");
+  }
+  for (int64_t i = 0; i + 1 < taus.rank(); ++i) {
+    if (taus.size(i) != x.size(i)) return (void)e.Fail("linalg.householder_product: input and tau do not fit");
   }
   if (x.elements() == 0) return n.Return(x);
   n.Return(CustomCall(e, "ProductOfElementaryHouseholderReflectors", {x.id(), taus.id()}, x.shape()));

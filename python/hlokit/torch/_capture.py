@@ -404,5 +404,5 @@ def recording(decompositions: Optional[Dict[Any, Callable[..., Any]]] = None) ->
     from torch.utils._python_dispatch import _disable_current_modes
 
     # Compilers run under modes that would take the calls.
-    with _disable_current_modes(), _session.temporary(fake=True, debug=True, devices=1) as session, _session.on_device(0):
+    with _disable_current_modes(), _session.capture(fake=True, debug=True, devices=1, spmd=False) as session, _session.on_device(0):
         yield Recorder(session, decompositions)

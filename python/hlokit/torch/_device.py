@@ -4,8 +4,10 @@ generators. PyTorch has no binary interface that lasts, so it is compiled for th
 the user's cache.
 """
 
+import atexit
 import fcntl
 import hashlib
+import importlib
 import importlib.machinery
 import importlib.util
 import os
@@ -19,7 +21,6 @@ from copy import deepcopy as copy_of
 from typing import Any, List
 
 import torch
-import torch.utils._device
 
 _SOURCES = pathlib.Path(__file__).resolve().parent / "device"
 _NAME = "_hlokit_torch_device"
@@ -92,7 +93,12 @@ def _library() -> pathlib.Path:
             "hlokit.torch compiles its device for the PyTorch that is installed, and finds no C++ compiler\n"
             "hint: install g++ (and python3-dev), or name a compiler by the variable CXX"
         )
-    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError:  # a home that cannot be written: for this process only
+        folder = tempfile.mkdtemp(prefix="hlokit-torch-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        target = pathlib.Path(folder) / target.name
     with open(target.parent / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.exists():
@@ -117,7 +123,7 @@ NATIVE = _load()
 
 def has_torch_xla() -> bool:
     """Whether the real torch_xla, whose device xla is, is loaded in this process."""
-    return hasattr(sys.modules.get("_XLAC"), "_xla_get_devices") or "_XLAC" in sys.modules
+    return "_XLAC" in sys.modules
 
 
 def install(handler: Any, module: Any) -> None:
@@ -130,7 +136,7 @@ def install(handler: Any, module: Any) -> None:
     if xla and not hasattr(torch, XLA):
         torch.xla = module  # type: ignore[attr-defined]
     # Which functions make tensors is asked once, while they are PyTorch's: _thread_random.py wraps some.
-    torch.utils._device._device_constructors()
+    importlib.import_module("torch.utils._device")._device_constructors()
     _copy_without_storage()
     _export_by_dlpack()
     torch.serialization.register_package(5, _location_of, _restore)
@@ -161,7 +167,7 @@ def _export_by_dlpack() -> None:
 
 def _copy_without_storage() -> None:
     """PyTorch copies and saves tensors by the bytes of their storages, which ours do not have: by their values."""
-    deepcopy, reduce_ex = torch.Tensor.__deepcopy__, torch.Tensor.__reduce_ex__
+    deepcopy, reduce_ex = torch.Tensor.__deepcopy__, torch.Tensor._reduce_ex_internal
 
     def copy(self: torch.Tensor, memo: Any) -> Any:
         if not NATIVE.is_lazy(self) or id(self) in memo or not self.is_leaf:
@@ -177,11 +183,11 @@ def _copy_without_storage() -> None:
         return result
 
     def reduce(self: torch.Tensor, protocol: Any) -> Any:
-        if not NATIVE.is_lazy(self) or type(self) is not torch.Tensor:
+        if not NATIVE.is_lazy(self):
             return reduce_ex(self, protocol)
         values = (self.detach().cpu(), self.dtype, str(self.device), self.requires_grad)
         return (torch._utils._rebuild_device_tensor_from_cpu_tensor, values)
 
     torch.Tensor.__deepcopy__ = copy  # type: ignore[method-assign]
-    torch.Tensor.__reduce_ex__ = reduce  # type: ignore[method-assign, assignment]
+    torch.Tensor._reduce_ex_internal = reduce
 

@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_map
 from hlokit import _hlokit
 
 from . import _complex_numbers, _histograms, _layer_ops, _linear_algebra, _modes, _plans, _session, _tensor_ops  # noqa: F401
-from ._decompositions import DECOMPOSITIONS, NotRecorded
+from ._decompositions import DECOMPOSITIONS, NotRecorded, _Row
 from ._device import NATIVE, TYPES
 from ._dispatch_state import composed, views_resolved
 from ._tensor import adopt, fetch, home_of, is_lazy, lazy_of, of_type, session_of, upload
@@ -132,6 +132,7 @@ def _with_small_tensors(func: Any, args: Any, kwargs: Any) -> Optional[Tuple[Any
     if home is None:
         return None
     session, ordinal = _hlokit._lazy_session(home), _hlokit._lazy_ordinal(home)
+    own = next(t for t in _flat(args, kwargs) if is_lazy(t)).device
     found = False
 
     def move(value: Any) -> Any:
@@ -141,7 +142,7 @@ def _with_small_tensors(func: Any, args: Any, kwargs: Any) -> Optional[Tuple[Any
             if other != ordinal and func._schema.name not in _BETWEEN_DEVICES:
                 raise RuntimeError(
                     f"{func._schema.name}: Expected all tensors to be on the same device, but found at least two "
-                    f"devices, xla:{ordinal} and xla:{other}"
+                    f"devices, {own.type}:{ordinal} and {value.device}"
                 )
             return value
         if not isinstance(value, torch.Tensor):
@@ -149,7 +150,7 @@ def _with_small_tensors(func: Any, args: Any, kwargs: Any) -> Optional[Tuple[Any
         if value.dim() != 0 and func._schema.name not in _INDEXING:
             raise RuntimeError(
                 f"{func._schema.name}: Expected all tensors to be on the same device, but found at least two devices, "
-                f"xla:{ordinal} and {value.device}"
+                f"{own.type}:{ordinal} and {value.device}"
             )
         found = True
         return upload(value, session, ordinal)
@@ -181,6 +182,9 @@ def _into_results(func: Any, args: Any, kwargs: Any) -> Any:
 
 def store(target: torch.Tensor, value: torch.Tensor) -> None:
     """Writes a result to a tensor, which takes its sizes."""
+    if not torch.can_cast(value.dtype, target.dtype):
+        kinds = [str(dtype).rpartition(".")[2] for dtype in (value.dtype, target.dtype)]
+        raise RuntimeError(f"result type {kinds[0]} can't be cast to the desired output type {kinds[1]}")
     if target.shape != value.shape:
         if is_lazy(target):
             adopt(target, value.to(target.dtype))
@@ -350,6 +354,24 @@ def _set_storage(func: Any, args: Any, kwargs: Any) -> Any:
     return target
 
 
+_strided = _Row("aten::as_strided")
+
+
+def _as_strided(func: Any, args: Any, kwargs: Any) -> Any:
+    """The tracer's op counts from the first element of its operand, which has no gaps; PyTorch's counts in the storage."""
+    tensor, size, stride = args[:3]
+    offset = args[3] if len(args) > 3 else kwargs.get("storage_offset")
+    if not is_lazy(tensor):
+        return NotImplemented
+    place = tensor.storage_offset() if offset is None else offset
+    for whole in (tensor, tensor._base):
+        if whole is not None and is_lazy(whole) and whole.is_contiguous():
+            return _strided(whole, list(size), list(stride), place - whole.storage_offset())
+    raise NotImplementedError(
+        f"as_strided of a view on {tensor.device} whose elements are not one after another: of the tensor that it is a view of, it is"
+    )
+
+
 def _is_same_size(func: Any, args: Any, kwargs: Any) -> Any:
     return args[0].shape == args[1].shape
 
@@ -376,6 +398,7 @@ _special[aten.copy_.default] = _copy_
 _special[aten.set_.source_Tensor] = _set_source
 _special[aten.set_.source_Storage_storage_offset] = _set_storage
 _special[aten._efficientzerotensor.default] = _zeros
+_special[aten.as_strided.default] = _as_strided
 _special[aten.is_same_size.default] = _is_same_size
 _special[aten.record_stream.default] = _nothing
 
@@ -436,10 +459,14 @@ def _create(func: Any, args: Any, kwargs: Any) -> Any:
     names = [a.name for a in func._schema.arguments]
     given = dict(zip(names, args))
     ordinal = _session.target_of(kwargs.get("device"))
+    _session.check_process()
     session = _session.current()
     _session.device(ordinal)
     if "dtype" in names and kwargs.get("dtype") is None:
         kwargs = {**kwargs, "dtype": _default_type(func, list(given.values()))}
+    if func._schema.name in ("aten::empty", "aten::empty_strided") and _session.is_capture(session):
+        options = {name: value for name, value in kwargs.items() if name in ("dtype", "device")}
+        return aten.zeros.default(list(args[0]), **options)
     if func._schema.name in ("aten::empty", "aten::empty_strided") and (session.fake or 0 in args[0]):
         return _hlokit._torch_wrap(session.upload(ordinal, list(args[0]), kwargs["dtype"], None))
     if func not in _seen:
@@ -462,6 +489,8 @@ def _default_type(func: Any, values: List[Any]) -> torch.dtype:
         return torch.int64
     if name == "aten::full":
         fill = values[1]
+        if isinstance(fill, complex):
+            return torch.complex128 if torch.get_default_dtype() == torch.float64 else torch.complex64
         if isinstance(fill, bool):
             return torch.bool
         if isinstance(fill, int):

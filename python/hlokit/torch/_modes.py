@@ -10,11 +10,13 @@ import importlib
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from hlokit import _hlokit
 
 from . import _session, _threads
 from ._device import NATIVE, TPU
+from ._tensor import home_of
 
 _MODES = ("fused", "strict", "debug", "lazy")
 _mode = "fused"
@@ -35,7 +37,11 @@ def eager_mode(mode: str = "") -> str:
 def _each_op(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     result = _hlokit._torch_dispatch(func, types, args, kwargs)
     if NATIVE.current_type() == TPU:
-        _session.current().run_recorded(_session.ordinal_of(None), _mode == "debug")
+        home = home_of(tree_leaves((args, kwargs)))
+        session = _session.current() if home is None else _hlokit._lazy_session(home)
+        ordinal = _session.ordinal_of(kwargs.get("device")) if home is None else _hlokit._lazy_ordinal(home)
+        if not session.fake:
+            _threads.run_step(lambda: session.run_recorded(ordinal, _mode == "debug"))
     return result
 
 
@@ -52,10 +58,10 @@ def before_read(tensor: torch.Tensor) -> None:
 def _after_optimizer(optimizer: Any, *_: Any) -> None:
     if _mode != "fused":
         return
-    first = next((p for group in optimizer.param_groups for p in group["params"]), None)
-    if first is not None and first.device.type == TPU and NATIVE.is_lazy(first):
-        session, ordinal = _session.current(), _session.ordinal_of(first.device)
-        _threads.run_step(lambda: session.mark_step(ordinal, False, ""))
+    devices = {p.device for group in optimizer.param_groups for p in group["params"] if p.device.type == TPU and NATIVE.is_lazy(p)}
+    session = _session.current()
+    for ordinal in sorted(device.index for device in devices):
+        _threads.run_step(lambda ordinal=ordinal: session.mark_step(ordinal, False, ""))
 
 
 def install() -> None:

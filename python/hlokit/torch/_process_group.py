@@ -58,6 +58,20 @@ def _reduction(options: Any, size: int) -> Tuple[str, float]:
     return name, 1.0 if factor is None else float(factor)
 
 
+def _scaled(value: torch.Tensor, factor: float) -> torch.Tensor:
+    """A sum times the factor of its reduction; means of integers are integers."""
+    if factor == 1:
+        return value
+    if value.is_floating_point() or value.is_complex():
+        return value * factor
+    return torch.div(value, round(1 / factor), rounding_mode="trunc") if factor < 1 else value * round(factor)
+
+
+def _part_of_op(tensor: torch.Tensor, factor: float) -> float:
+    """The factor that the collective itself applies."""
+    return factor if tensor.is_floating_point() else 1.0
+
+
 def _put(target: torch.Tensor, value: torch.Tensor) -> None:
     """Writes a result. PyTorch does not know that collectives write, and differentiates none."""
     target.detach().copy_(value.reshape(target.shape))
@@ -180,17 +194,18 @@ class LazyProcessGroup(dist.ProcessGroup):
 
     def _all_reduce(self, tensors: List[torch.Tensor], name: str, factor: float) -> List[torch.Tensor]:
         if self._size == 1:
-            return [t if factor == 1 else t * factor for t in tensors]
+            return [_scaled(t, factor) for t in tensors]
         if self._is_recorded(tensors[0]):
             groups = self._before_recording()
-            lazies = self._session().all_reduce(name, [lazy_of(t) for t in tensors], factor, groups)
-            return [wrap(lazy, t) for lazy, t in zip(lazies, tensors)]
+            within = _part_of_op(tensors[0], factor)
+            lazies = self._session().all_reduce(name, [lazy_of(t) for t in tensors], within, groups)
+            return [_scaled(wrap(lazy, t), factor / within) for lazy, t in zip(lazies, tensors)]
         results = []
         for values in zip(*self._exchange([t.detach().clone() for t in tensors])):
             total = values[0]
             for value in values[1:]:
                 total = _ON_HOST[name](total, value)
-            results.append(total if factor == 1 else (total * factor).to(total.dtype))
+            results.append(_scaled(total, factor))
         return results
 
     def _all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -205,11 +220,12 @@ class LazyProcessGroup(dist.ProcessGroup):
     def _reduce_scatter(self, parts: torch.Tensor, name: str, factor: float) -> torch.Tensor:
         """The combined part of this rank of a tensor with a row for each."""
         if self._size == 1:
-            return parts[0] if factor == 1 else parts[0] * factor
+            return _scaled(parts[0], factor)
         if self._is_recorded(parts):
             groups = self._before_recording()
-            lazy = self._session().reduce_scatter(name, lazy_of(parts), factor, 0, groups)
-            return wrap(lazy, parts)[0]
+            within = _part_of_op(parts, factor)
+            lazy = self._session().reduce_scatter(name, lazy_of(parts), within, 0, groups)
+            return _scaled(wrap(lazy, parts)[0], factor / within)
         return self._all_reduce([parts], name, factor)[0][self._rank]
 
     def _all_to_all(self, parts: torch.Tensor) -> torch.Tensor:

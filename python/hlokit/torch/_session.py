@@ -107,6 +107,9 @@ def _shows_lines() -> bool:
 
 def current() -> TracerSession:
     """The current session."""
+    own = getattr(_thread, "capture", None)
+    if own is not None:
+        return own  # type: ignore[no-any-return]
     if not _sessions:
         configure()
     return _sessions[-1]
@@ -124,9 +127,47 @@ def virtual_devices() -> int:
     return int(_options["devices"] or 1) if _options["spmd"] else int(count)
 
 
+_forked = False
+
+
+def _after_fork() -> None:
+    global _forked
+    _forked = True
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def is_forked() -> bool:
+    """Whether this process was forked from one with a device, whose threads it lacks."""
+    return _forked and bool(_sessions)
+
+
+def check_process() -> None:
+    if is_forked():
+        raise RuntimeError("the device cannot be used in a forked process; use the start method 'spawn' of multiprocessing")
+
+
 def started() -> Optional[TracerSession]:
     """The current session, if there is one."""
-    return _sessions[-1] if _sessions else None
+    own = getattr(_thread, "capture", None)
+    return own or (_sessions[-1] if _sessions else None)
+
+
+def is_capture(session: TracerSession) -> bool:
+    """Whether this is the session in which this thread captures a graph, whose values are those of its inputs."""
+    return session is getattr(_thread, "capture", None)
+
+
+@contextlib.contextmanager
+def capture(**options: Any) -> Iterator[TracerSession]:
+    """A session of its own for what this thread does in the block; others go on in theirs."""
+    before = getattr(_thread, "capture", None)
+    session = _thread.capture = _new_session({**_options, **options})
+    try:
+        yield session
+    finally:
+        _thread.capture = before
 
 
 def set_device(ordinal: int) -> None:
@@ -144,7 +185,8 @@ def temporary(**options: Any) -> Iterator[TracerSession]:
     try:
         yield session
     finally:
-        _sessions.remove(session)
+        if session in _sessions:  # configure() in the block replaces it
+            _sessions.remove(session)
 
 
 def ordinal_of(device: Any) -> int:

@@ -10,7 +10,7 @@ import torch
 import hlokit
 from hlokit import _hlokit
 
-from . import _threads
+from . import _session, _threads
 from ._device import NATIVE
 
 _DTYPES = {
@@ -88,6 +88,7 @@ def bytes_of(tensor: torch.Tensor) -> Any:
 def upload(value: torch.Tensor, session: Any, ordinal: int) -> torch.Tensor:
     """A tensor of the device with the value of one on the host; of a meta tensor, or in a fake session, zeros without
     memory."""
+    _session.check_process()
     array = None if session.fake or value.device.type == "meta" else bytes_of(value)
     return _hlokit._torch_wrap(session.upload(ordinal, list(value.size()), value.dtype, array))  # type: ignore[no-any-return]
 

@@ -33,7 +33,7 @@ def init() -> None:
 
 
 def _is_in_bad_fork() -> bool:
-    return False
+    return _session.is_forked()
 
 
 def device_count() -> int:
@@ -109,7 +109,8 @@ def manual_seed(seed: int) -> None:
 
 def manual_seed_all(seed: int) -> None:
     """Seeds all devices; torch.manual_seed() calls it."""
-    _random.manual_seed(seed, _session.started())
+    if not _session.is_forked():
+        _random.manual_seed(seed, _session.started())
 
 
 def seed() -> None:

@@ -21,6 +21,8 @@ namespace {
 
 thread_local int current_device = 0;
 std::atomic<int> device_count{1};
+// The most devices that there ever were: tensors of earlier sessions stay, and autograd has a place for each device.
+std::atomic<int> most_devices{1};
 
 c10::Device DeviceOf(c10::DeviceType type, int ordinal) { return {type, static_cast<c10::DeviceIndex>(ordinal)}; }
 
@@ -45,7 +47,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   c10::Stream exchangeStream(c10::Stream stream) const override { return DefaultStream(stream.device()); }
   // Autograd starts a thread for each device of each type; none is used (record.cc).
   c10::DeviceIndex deviceCount() const noexcept override {
-    return static_cast<c10::DeviceIndex>(kType == kXla ? 1 : device_count.load());
+    return static_cast<c10::DeviceIndex>(kType == kXla ? 1 : most_devices.load());
   }
   void record(void**, const c10::Stream&, c10::DeviceIndex, c10::EventFlag) const override {}
   void block(void*, const c10::Stream&) const override {}
@@ -177,7 +179,15 @@ class TpuHooks final : public at::PrivateUse1HooksInterface {
 
 int CurrentDevice() { return current_device; }
 void SetCurrentDevice(int ordinal) { current_device = ordinal; }
-void SetDeviceCount(int count) { device_count = count; }
+void SetDeviceCount(int count) {
+  device_count = count;
+  NoteDevice(count - 1);
+}
+void NoteDevice(int ordinal) {
+  int most = most_devices;
+  while (ordinal >= most && !most_devices.compare_exchange_weak(most, ordinal + 1)) {
+  }
+}
 
 at::Generator HostGenerator(const at::Generator& generator) {
   const auto* const lazy = dynamic_cast<const LazyGenerator*>(generator.unsafeGetGeneratorImpl());

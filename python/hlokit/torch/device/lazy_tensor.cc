@@ -39,6 +39,7 @@ void Release(void* context) {
 c10::DataPtr NewData(size_t bytes, c10::Device device, c10::Storage host = {}) {
   static std::atomic<uintptr_t> next{kFirstAddress};
   auto* const address = reinterpret_cast<void*>(next.fetch_add((bytes / kAlignment + 1) * kAlignment));  // NOLINT
+  NoteDevice(device.index());
   auto* const counted = new Counted{static_cast<int64_t>(bytes), device.index(), std::move(host)};
   Use& use = UseOf(counted->ordinal);
   const int64_t now = use.bytes += counted->bytes;
@@ -79,11 +80,13 @@ LazyTensorImpl::~LazyTensorImpl() {
 
 template <typename Version>
 c10::intrusive_ptr<c10::TensorImpl> LazyTensorImpl::Copy(Version&& version, bool allow_tensor_metadata_change) const {
+  PyObject* lazy = nullptr;
   {
-    const pybind11::gil_scoped_acquire gil;
-    Py_INCREF(lazy_);
+    const pybind11::gil_scoped_acquire gil;  // others may replace the value meanwhile
+    lazy = lazy_;
+    Py_INCREF(lazy);
   }
-  auto impl = c10::make_intrusive<LazyTensorImpl>(c10::Storage(storage_), key_set_, data_type_, lazy_);
+  auto impl = c10::make_intrusive<LazyTensorImpl>(c10::Storage(storage_), key_set_, data_type_, lazy);
   copy_tensor_metadata(this, impl.get(), std::forward<Version>(version), allow_tensor_metadata_change);
   return impl;
 }

@@ -79,6 +79,8 @@ void RegisterDevices(bool xla);
 int CurrentDevice();
 void SetCurrentDevice(int ordinal);
 void SetDeviceCount(int count);
+// There is a tensor of this device.
+void NoteDevice(int ordinal);
 // Returns the generator on the host whose numbers those of a generator of the device are; itself if it is one.
 at::Generator HostGenerator(const at::Generator& generator);
 

@@ -27,16 +27,20 @@ PyObject* handler = nullptr;  // lives as long as the process
 
 // Results that were handed over by the ops that this thread runs, one within the other.
 thread_local std::vector<at::Tensor> handed_over;
+thread_local size_t first_handed_over = 0;  // by the innermost
 
 class ScopedResults {
  public:
-  ScopedResults() : begin_(handed_over.size()) {}
-  ~ScopedResults() { handed_over.resize(begin_); }
+  ScopedResults() : before_(first_handed_over) { first_handed_over = handed_over.size(); }
+  ~ScopedResults() {
+    handed_over.resize(first_handed_over);
+    first_handed_over = before_;
+  }
   ScopedResults(const ScopedResults&) = delete;
   ScopedResults& operator=(const ScopedResults&) = delete;
 
  private:
-  const size_t begin_;
+  const size_t before_;
 };
 
 bool IsKind(const c10::TypePtr& type, c10::TypeKind kind) {
@@ -103,7 +107,11 @@ std::pair<py::tuple, py::dict> TakeArguments(const c10::FunctionSchema& schema, 
 // Returns a result of the handler: what was handed over, or a tensor. Of one that nothing else refers to, as one
 // without a Python object, to which PyTorch may give one of another class: Parameter(x) is the result of detach().
 at::Tensor TensorOf(PyObject* result) {
-  if (PyLong_CheckExact(result)) return std::move(handed_over.at(PyLong_AsSize_t(result)));
+  if (PyLong_CheckExact(result)) {
+    const size_t number = PyLong_AsSize_t(result);
+    TORCH_CHECK(number >= first_handed_over && number < handed_over.size(), "a number where a tensor was expected");
+    return std::move(handed_over[number]);
+  }
   const at::Tensor& tensor = THPVariable_Unpack(result);
   if (Py_REFCNT(result) != 1 || tensor.use_count() != 1 || ImplOf(tensor) == nullptr || tensor.requires_grad())
     return tensor;
@@ -229,14 +237,20 @@ class WithoutTorchFunction {
   const at::impl::TorchFunctionDisabledState before_;
 };
 
+bool IsFake(const at::Tensor& tensor) {
+  if (!tensor.defined() || ImplOf(tensor) != nullptr) return false;
+  const c10::DispatchKeySet keys = tensor.key_set();
+  return keys.has_backend(c10::BackendComponent::XLABit) || keys.has_backend(c10::BackendComponent::PrivateUse1Bit);
+}
+
 // Whether an argument is a tensor that only has the device's kernels: a fake one, below its Python class.
 bool HasFakeTensor(const c10::FunctionSchema& schema, const torch::jit::Stack& stack) {
   for (size_t i = stack.size() - schema.arguments().size(); i < stack.size(); ++i) {
-    if (!stack[i].isTensor() || !stack[i].toTensor().defined()) continue;
-    const c10::DispatchKeySet keys = stack[i].toTensor().key_set();
-    const bool ours =
-        keys.has_backend(c10::BackendComponent::XLABit) || keys.has_backend(c10::BackendComponent::PrivateUse1Bit);
-    if (ours && ImplOf(stack[i].toTensor()) == nullptr) return true;
+    if (stack[i].isTensor() && IsFake(stack[i].toTensor())) return true;
+    if (!stack[i].isTensorList()) continue;
+    for (const at::Tensor& tensor : stack[i].toTensorVector()) {
+      if (IsFake(tensor)) return true;
+    }
   }
   return false;
 }
