@@ -23,7 +23,8 @@ function(hlokit_wheel)
   install(TARGETS hlokit_python ${libraries} LIBRARY DESTINATION hlokit COMPONENT wheel)
   install(TARGETS ${ARGN} RUNTIME DESTINATION hlokit/bin COMPONENT wheel)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/hlokit/" DESTINATION hlokit COMPONENT wheel
-    FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed")
+    FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN "*.h" PATTERN "*.cc" PATTERN "METADATA"
+    PATTERN "top_level.txt")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/jax_plugins/" DESTINATION jax_plugins COMPONENT wheel
     FILES_MATCHING PATTERN "*.py")
   # The pages that notebooks show; empty where they cannot be bundled.
