@@ -452,3 +452,17 @@ def test_what_one_thread_captures_is_not_the_session_of_others():
     done.set()
     thread.join()
     assert not errors
+
+
+@pytest.mark.parametrize("loss", [F.mse_loss, F.smooth_l1_loss])
+def test_losses_of_two_types_have_the_type_of_both(dev, loss):
+    for a, b in ((torch.tensor([1, 2, 3]), torch.tensor([1.5, 2.5, 3.9])), (torch.tensor([300.0]).half(), torch.tensor([1.0]))):
+        ours, theirs = loss(a.to(dev), b.to(dev)), loss(a, b)
+        assert ours.dtype == theirs.dtype and torch.allclose(ours.cpu(), theirs)
+
+
+def test_ties_stay_when_a_module_comes_back(dev):
+    a, b = nn.Linear(3, 3), nn.Linear(3, 3)
+    b.weight = a.weight
+    model = nn.ModuleList([a, b]).to(dev).to("cpu")
+    assert model[0].weight is model[1].weight

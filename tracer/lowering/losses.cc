@@ -71,18 +71,20 @@ void NllLossBackward(LoweringContext& n) {
 }
 
 void MseLoss(LoweringContext& n) {
-  const XlaOp d = Wide(n.in(0)) - Wide(n.in(1));
-  n.Return(lazy::Cast(Reduced(d * d, n.int_arg(2)), n.in(0).type()));
+  const ElementType type = PromotedType(n.in(0), n.in(1));
+  const XlaOp d = Wide(lazy::Cast(n.in(0), type)) - Wide(lazy::Cast(n.in(1), type));
+  n.Return(lazy::Cast(Reduced(d * d, n.int_arg(2)), type));
 }
 void MseLossBackward(LoweringContext& n) {
   const XlaOp d = Wide(n.in(1)) - Wide(n.in(2));
   n.Return(lazy::Cast(d * 2.0 * Spread(Wide(n.in(0)), d, n.int_arg(3)), n.in(1).type()));
 }
 void SmoothL1Loss(LoweringContext& n) {
-  const XlaOp d = Abs(Wide(n.in(0)) - Wide(n.in(1)));
+  const ElementType type = PromotedType(n.in(0), n.in(1));
+  const XlaOp d = Abs(Wide(lazy::Cast(n.in(0), type)) - Wide(lazy::Cast(n.in(1), type)));
   const double beta = n.float_arg(3);
   const XlaOp loss = beta == 0 ? d : Select(Lt(d, Number(d, beta)), d * d * (0.5 / beta), d - 0.5 * beta);
-  n.Return(lazy::Cast(Reduced(loss, n.int_arg(2)), n.in(0).type()));
+  n.Return(lazy::Cast(Reduced(loss, n.int_arg(2)), type));
 }
 void SmoothL1LossBackward(LoweringContext& n) {
   const XlaOp d = Wide(n.in(1)) - Wide(n.in(2));

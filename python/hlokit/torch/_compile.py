@@ -448,8 +448,9 @@ def backend(
 
 
 def register() -> None:
-    """Makes backend="hlokit" known to Dynamo."""
+    """Makes backend="hlokit" known to Dynamo, also by the device's name, which transformers asks for."""
     from torch._dynamo.backends import registry
 
-    if "hlokit" not in registry._COMPILER_FNS:
-        registry.register_backend(backend, name="hlokit")
+    for name in ("hlokit", "tpu"):
+        if name not in registry._COMPILER_FNS:
+            registry.register_backend(backend, name=name)

@@ -62,16 +62,17 @@ def _keep_ties() -> None:
         new: Dict[int, torch.nn.Parameter] = {}
         for module, name, old in before:
             moved = module._parameters.get(name)
-            if moved is None or moved is old or not is_lazy(moved):
+            if moved is None or moved is old or not (is_lazy(moved) or is_lazy(old)):
                 continue
-            if isinstance(old, UninitializedParameter):
+            if isinstance(old, UninitializedParameter) and is_lazy(moved):
                 module._parameters[name] = UninitializedParameter(old.requires_grad, moved.device, moved.dtype)
                 continue
             first = new.setdefault(id(old), moved)
             if first is not moved:
                 module._parameters[name] = first
-                _ties.kept(self, module, name, first)
-            if not is_lazy(old):
+                if is_lazy(moved):
+                    _ties.kept(self, module, name, first)
+            if is_lazy(moved) and not is_lazy(old):
                 old._hlokit_moved_to = str(moved.device)
         return result
 
