@@ -477,6 +477,13 @@ def _create(func: Any, args: Any, kwargs: Any) -> Any:
     parts = _complex_numbers.created(func, args, kwargs)
     if parts is not NotImplemented:
         return parts
+    if not _seen[func] and kwargs.get("generator") is None:
+        decomposition = decomposition_table.get(func)
+        if decomposition is not None:
+            return decomposition(*args, **kwargs)
+        result = composed(func, args, kwargs)
+        if result is not NotImplemented:
+            return result
     return on_cpu(func, args, kwargs, why or "the tracer has no such op")
 
 

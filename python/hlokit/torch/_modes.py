@@ -6,6 +6,7 @@ where a value is read; "strict" runs each op as a program of its own, and "debug
 a read runs all that is recorded, so that nothing is computed again after it.
 """
 
+import functools
 import importlib
 from typing import Any
 
@@ -61,7 +62,7 @@ def _after_optimizer(optimizer: Any, *_: Any) -> None:
     devices = {p.device for group in optimizer.param_groups for p in group["params"] if p.device.type == TPU and NATIVE.is_lazy(p)}
     session = _session.current()
     for ordinal in sorted(device.index for device in devices):
-        _threads.run_step(lambda ordinal=ordinal: session.mark_step(ordinal, False, ""))
+        _threads.run_step(functools.partial(session.mark_step, ordinal, False, ""))
 
 
 def install() -> None:
