@@ -191,11 +191,13 @@ class Outline(ServerTest):
         self.assertEqual([c["name"] for c in jit["children"][0]["children"]], ["h", "idle"])
 
     def test_folding(self):
-        text = "// one\n// two\n" + PROGRAM + "FileNames\n1 \"a.py\"\n2 \"b.py\"\n"
+        text = "// one\n// two\n" + PROGRAM + "FileNames\n1 \"a.py\"\n2 \"b.py\"\n\n  FileLocations\n  1 {file_name_id=1 line=1}\n  2 {file_name_id=2 line=2}\n"
         self.open(text)
         folds = [(f["startLine"], f["endLine"]) for f in self.client.about("textDocument/foldingRange", URI)]
         for fold in ((4, 7), (11, 18), (0, 1), (20, 22)):
             self.assertIn(fold, folds)
+        names = [s["name"] for s in self.client.about("textDocument/documentSymbol", URI)]
+        self.assertFalse({"1", "2"} & set(names), names)  # rows of tables are no computations
 
 
 class Hover(ServerTest):

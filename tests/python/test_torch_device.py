@@ -466,3 +466,15 @@ def test_ties_stay_when_a_module_comes_back(dev):
     b.weight = a.weight
     model = nn.ModuleList([a, b]).to(dev).to("cpu")
     assert model[0].weight is model[1].weight
+
+
+def test_indices_that_do_not_fit_are_errors(dev):
+    x = torch.arange(12.0).view(3, 4).to(dev)
+    for mask in (torch.ones(4, dtype=torch.bool), torch.ones(2, 4, dtype=torch.bool)):
+        with pytest.raises(IndexError, match="mask"):
+            x[mask.to(dev)]
+    with pytest.raises(IndexError, match="mask"):
+        x[:, torch.ones(3, dtype=torch.bool).to(dev)]
+    with pytest.raises(IndexError, match="must be long, int, byte or bool"):
+        x[torch.tensor([1.5]).to(dev)]
+    assert x[torch.tensor([True, False, True]).to(dev)].shape == (2, 4)

@@ -207,9 +207,10 @@ class HloIndexer {
       return;
     }
     if (IsHeaderTable(word)) {
+      // Lines of numbers, which may be indented.
       do {
         p_ = scan::FindAny<'\n'>(p_, end_);
-        if (p_ < end_) ++p_;
+        while (p_ < end_ && (*p_ == '\n' || *p_ == ' ' || *p_ == '\t')) ++p_;
       } while (p_ < end_ && char_class::IsDigit(*p_));
       return;
     }

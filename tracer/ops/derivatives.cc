@@ -125,7 +125,8 @@ void CtcLossBackward(OpKernelContext& c) {
   const Dims lengths = c.ints(3);
   const auto batch = static_cast<int64_t>(lengths.size());
   const bool batched = gradient.dim() == 3;
-  const Tensor ends = ConstantTensor(c, {batch}, std::vector<double>(lengths.begin(), lengths.end()), ElementType::kS64);
+  const Tensor ends =
+      ConstantTensor(c, {batch}, std::vector<double>(lengths.begin(), lengths.end()), ElementType::kS64);
   const Tensor used = lazy::Lt(lazy::Unsqueeze(lazy::Arange(gradient.size(0)), 1), lazy::Unsqueeze(ends, 0));
   const Tensor infinite = lazy::Eq(lazy::Reshape(c.tensor(5), {1, batch}), std::numeric_limits<double>::infinity());
   const Tensor mask = lazy::And(used, infinite);

@@ -46,13 +46,30 @@ std::optional<std::vector<int64_t>> MarkedIndices(OpKernelContext& c, const Tens
   return places;
 }
 
+// Whether a mask has the sizes of a tensor's dimensions from `first` on.
+bool FitsAt(const Tensor& mask, const Tensor& self, int64_t first) {
+  if (first + mask.dim() > self.dim()) return false;
+  for (int64_t d = 0; d < mask.dim(); ++d) {
+    if (mask.size(d) != self.size(first + d)) return false;
+  }
+  return true;
+}
+
 // Converts indices to integers of one shape; masks become the coordinates that they select.
 bool ExpandIndices(OpKernelContext& c, const Tensor& self, Tensors* indices) {
   Tensors flat;
   for (const Tensor& index : *indices) {
     if (!index.defined() || !IsMask(index)) {
+      if (index.defined() && !IsInteger(index.dtype())) {
+        c.Fail("tensors used as indices must be long, int, byte or bool tensors");
+        return false;
+      }
       flat.push_back(index);
       continue;
+    }
+    if (!FitsAt(index, self, static_cast<int64_t>(flat.size()))) {
+      c.Fail("the shape of the mask does not match that of the indexed tensor");
+      return false;
     }
     const std::optional<Literal> mask = FetchOnHost(c, index);
     if (!mask) return false;
