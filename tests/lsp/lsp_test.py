@@ -18,7 +18,7 @@ import urllib.parse
 from client import Client, Failed
 
 BIN = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else pathlib.Path()
-URI = "file:///work/model.hlo"
+URI = "file:///models/model.hlo"
 
 PROGRAM = """\
 HloModule model, entry_computation_layout={(f32[8,16]{1,0}, f32[16,4]{1,0})->f32[8]{0}}

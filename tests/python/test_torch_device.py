@@ -277,6 +277,9 @@ def test_memory_is_that_of_tensors_that_exist():
     assert torch.tpu.memory_allocated() == before
     free, total = torch.tpu.mem_get_info()
     assert 0 < free <= total
+    y = torch.zeros(1000, device="xla")
+    info = ht.xla_model.get_memory_info()
+    assert info["bytes_used"] == before + 4 * y.numel() and info["peak_bytes_used"] >= before + 4000 and info["bytes_limit"] > 0
 
 
 def test_mistakes_have_pytorchs_errors(dev):

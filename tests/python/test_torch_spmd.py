@@ -144,6 +144,8 @@ def test_parts_of_unequal_sizes():
     for shard in shards:
         shard.data = shard.data + 1
     spmd.load_local_shards_(tensor, shards)
+    with pytest.raises(ValueError, match=f"in {len(shards)} parts on its devices, and 1 are given"):
+        spmd.load_local_shards_(tensor, shards[:1])
     assert tensor.tolist() == [i + 1.0 for i in range(10)]
     assert spmd.get_sharding_spec(tensor) == "{devices=[8]0,1,2,3,4,5,6,7}"
 

@@ -2,13 +2,12 @@
 """Functions of torch_xla.core.xla_model that are made of others: of lists of tensors, of chosen devices, of texts."""
 
 import contextlib
-import gc
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
 
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from . import _chip, _session, xla_model
+from . import _chip, _session, tpu, xla_model
 
 Groups = xla_model.Groups
 
@@ -182,12 +181,5 @@ def get_stablehlo(tensors: Optional[Sequence[torch.Tensor]] = None) -> str:
 
 
 def get_memory_info(device: Any = None) -> Dict[str, int]:
-    """Bytes of the tensors on the device that the program holds in Python, and the memory of the simulated chip."""
-    ordinal = _session.ordinal_of(device)
-    found: Dict[int, int] = {}
-    for value in gc.get_objects():
-        if isinstance(value, torch.Tensor) and is_xla_tensor(value) and value.device.index == ordinal:
-            base = value._base if value._base is not None else value
-            found[id(base)] = base.numel() * base.element_size()
-    used = sum(found.values())
-    return {"bytes_used": used, "bytes_limit": _chip.memory_bytes(), "peak_bytes_used": used}
+    """Bytes of the tensors of the device that exist, and did at most, and the memory of the simulated chip."""
+    return {**tpu.memory_stats(device), "bytes_limit": _chip.memory_bytes()}

@@ -365,8 +365,11 @@ def local_shards(t: torch.Tensor) -> List[XLAShard]:
 
 def load_local_shards_(t: torch.Tensor, shards: Sequence[XLAShard]) -> None:
     """Sets the tensor to the parts, which keeps its annotation."""
+    places = shard_indices(t)
+    if len(shards) != len(places):
+        raise ValueError(f"the tensor is in {len(places)} parts on its devices, and {len(shards)} are given")
     value = fetch(t).clone()
-    for shard, (slices, _) in zip(shards, shard_indices(t)):
+    for shard, (slices, _) in zip(shards, places):
         value[tuple(slices)] = shard.data
     set_values([t], [value])
 

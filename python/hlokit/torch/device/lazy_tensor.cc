@@ -18,10 +18,10 @@ struct Use {
   std::atomic<int64_t> bytes{0};
   std::atomic<int64_t> peak{0};
 };
-constexpr int kMostDevices = 1024;
-Use uses[kMostDevices];
+constexpr int kMaxDevices = 1024;
+Use uses[kMaxDevices];
 
-Use& UseOf(int ordinal) { return uses[static_cast<unsigned>(ordinal) % kMostDevices]; }
+Use& UseOf(int ordinal) { return uses[static_cast<unsigned>(ordinal) % kMaxDevices]; }
 
 // What a storage refers to.
 struct Counted {
