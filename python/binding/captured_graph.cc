@@ -36,11 +36,6 @@ struct CapturedValue {
   std::vector<int64_t> sizes;
 };
 
-const LazyTensorObject& LazyTensorOf(py::handle object) {
-  if (Py_TYPE(object.ptr()) != LazyTensorType()) throw py::type_error("expected a LazyTensor");
-  return *reinterpret_cast<const LazyTensorObject*>(object.ptr());
-}
-
 CapturedValue ValueOf(py::handle object) {
   const lazy::TensorData& data = *LazyTensorOf(object).tensor.impl()->data;
   if (data.buffer == nullptr) throw py::value_error("the tensor is not on the device yet");

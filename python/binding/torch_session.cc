@@ -29,27 +29,6 @@ namespace py = pybind11;
 
 namespace {
 
-LazyTensorObject& Lazy(py::handle object) {
-  if (Py_TYPE(object.ptr()) != LazyTensorType()) throw py::type_error("expected a LazyTensor");
-  return *reinterpret_cast<LazyTensorObject*>(object.ptr());
-}
-
-lazy::DeviceState& Device(const TracerPtr& session, int ordinal) {
-  if (ordinal < 0 || static_cast<size_t>(ordinal) >= session->device_count()) throw py::index_error("no such device");
-  return *session->device(ordinal);
-}
-
-py::object NewObject(lazy::Tensor tensor, const TracerPtr& session) {
-  if (!tensor.defined()) {
-    absl::Status status = session->status();
-    session->ClearStatus();
-    Throw("RunError", status.ok() ? absl::InternalError("an op without a result") : status);
-  }
-  PyObject* const object = NewLazyTensor(std::move(tensor), session);
-  if (object == nullptr) throw py::error_already_set();
-  return py::reinterpret_steal<py::object>(object);
-}
-
 // Computes the tensors, those of one device by one program, and waits for them.
 void Compute(const py::list& tensors) {
   struct Part {
@@ -59,7 +38,7 @@ void Compute(const py::list& tensors) {
   };
   std::vector<Part> parts;
   for (const py::handle object : tensors) {
-    const LazyTensorObject& lazy = Lazy(object);
+    const LazyTensorObject& lazy = LazyTensorOf(object);
     lazy::DeviceState* const device = lazy.tensor.device();
     size_t p = 0;
     while (p < parts.size() && parts[p].device != device) ++p;
@@ -87,18 +66,18 @@ void Compute(const py::list& tensors) {
 // Returns the token that depends on all collectives that the device has recorded: while it exists they all are part of
 // what runs, also those whose results only other devices use.
 py::object CollectiveToken(const TracerPtr& session, int ordinal) {
-  lazy::DeviceState& device = Device(session, ordinal);
+  lazy::DeviceState& device = DeviceOf(session, ordinal);
   lazy::DeviceLock lock(device.mutex());
-  return NewObject(device.CollectiveToken(), session);
+  return LazyObject(device.CollectiveToken(), session);
 }
 
 // Returns the tensors as values that no pass knows to be them.
 py::list Barrier(const py::list& tensors) {
   lazy::Tensors operands;
-  for (const py::handle object : tensors) operands.push_back(Lazy(object).tensor);
+  for (const py::handle object : tensors) operands.push_back(LazyTensorOf(object).tensor);
   py::list result;
   if (operands.empty()) return result;
-  const TracerPtr session = Lazy(tensors[0]).session;
+  const TracerPtr session = LazyTensorOf(tensors[0]).session;
   for (const lazy::Tensor& operand : operands) {
     if (operand.device() != operands[0].device()) throw py::value_error("a barrier is of tensors of one device");
   }
@@ -106,19 +85,20 @@ py::list Barrier(const py::list& tensors) {
   const lazy::DeviceGuard guard(operands[0].device());
   lazy::Outputs outputs = lazy::InvokeOpMultiOutput(lazy::Op::optimization_barrier, operands);
   outputs.resize(operands.size());
-  for (lazy::Tensor& output : outputs) result.append(NewObject(std::move(output), session));
+  for (lazy::Tensor& output : outputs) result.append(LazyObject(std::move(output), session));
   return result;
 }
 
 void MarkSharding(py::handle tensor, std::vector<int64_t> mesh, std::vector<int64_t> devices,
                   const lazy::PartitionSpec& spec) {
-  const absl::Status status = lazy::MarkSharding(Lazy(tensor).tensor, {std::move(mesh), {}, std::move(devices)}, spec);
+  const absl::Status status =
+      lazy::MarkSharding(LazyTensorOf(tensor).tensor, {std::move(mesh), {}, std::move(devices)}, spec);
   if (!status.ok()) Throw("RunError", status);
 }
 
 // Returns (tiles, devices, whether the last dimension of tiles is that of copies); None of a tensor without annotation.
 py::object ShardingOf(py::handle object) {
-  const std::optional<lazy::Tiling> tiling = lazy::ShardingOf(Lazy(object).tensor);
+  const std::optional<lazy::Tiling> tiling = lazy::ShardingOf(LazyTensorOf(object).tensor);
   if (!tiling) return py::none();
   return py::make_tuple(tiling->tiles, tiling->devices, tiling->replicate_last, tiling->Text());
 }
@@ -181,21 +161,22 @@ void BindTorchSession(py::module_& m) {
       "_torch_before_read", [](py::object function) { TorchRecorder::Get().SetBeforeRead(std::move(function)); },
       py::arg("function"));
   m.def(
-      "_lazy_clear_sharding", [](py::handle tensor) { lazy::ClearSharding(Lazy(tensor).tensor); }, py::arg("tensor"));
+      "_lazy_clear_sharding", [](py::handle tensor) { lazy::ClearSharding(LazyTensorOf(tensor).tensor); },
+      py::arg("tensor"));
   m.def("_lazy_sharding", &ShardingOf, py::arg("tensor"));
   m.def("_lazy_barrier", &Barrier, py::arg("tensors"));
   m.def(
       "_lazy_seed",
       [](const TracerPtr& session, int ordinal) {
-        lazy::DeviceState& device = Device(session, ordinal);
+        lazy::DeviceState& device = DeviceOf(session, ordinal);
         lazy::DeviceLock lock(device.mutex());
-        return NewObject(device.RunningSeed(), session);
+        return LazyObject(device.RunningSeed(), session);
       },
       py::arg("session"), py::arg("ordinal"));
   m.def(
       "_lazy_set_seed",
       [](py::handle seed) {
-        const LazyTensorObject& lazy = Lazy(seed);
+        const LazyTensorObject& lazy = LazyTensorOf(seed);
         if (lazy.tensor.dim() != 0 || lazy.tensor.shape().element_type() != ElementType::kS64) {
           throw py::value_error("a seed is a number of type int64");
         }

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "ir/core/str_cat.h"
 #include "python/binding/handles.h"
 #include "tracer/step/device_state.h"
 
@@ -51,6 +52,30 @@ PyObject* NewLazyTensor(lazy::Tensor tensor, TracerPtr session) {
   new (&lazy->session) TracerPtr(std::move(session));
   new (&lazy->tensor) lazy::Tensor(std::move(tensor));
   return object;
+}
+
+py::object LazyObject(lazy::Tensor tensor, const TracerPtr& session) {
+  if (!tensor.defined()) {
+    absl::Status status = session->status();
+    session->ClearStatus();
+    if (status.ok()) status = absl::InternalError("an op without a result");
+    Throw("RunError", status);
+  }
+  PyObject* const object = NewLazyTensor(std::move(tensor), session);
+  if (object == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(object);
+}
+
+LazyTensorObject& LazyTensorOf(py::handle object) {
+  if (Py_TYPE(object.ptr()) != LazyTensorType()) throw py::type_error("expected a LazyTensor");
+  return *reinterpret_cast<LazyTensorObject*>(object.ptr());
+}
+
+lazy::DeviceState& DeviceOf(const TracerPtr& session, int ordinal) {
+  if (ordinal < 0 || static_cast<size_t>(ordinal) >= session->device_count()) {
+    throw py::index_error(StrCat("there is no device xla:", ordinal, "; the session has ", session->device_count()));
+  }
+  return *session->device(ordinal);
 }
 
 TorchTensors& TorchTensors::Get() {

@@ -30,6 +30,12 @@ struct LazyTensorObject {
 PyTypeObject* LazyTensorType();
 // Returns a new reference; null with a Python error if there is no memory.
 PyObject* NewLazyTensor(lazy::Tensor tensor, TracerPtr session);
+// The same for a result of an op; throws the session's error if there is none.
+pybind11::object LazyObject(lazy::Tensor tensor, const TracerPtr& session);
+// Returns the lazy tensor that an object is; throws TypeError for others.
+LazyTensorObject& LazyTensorOf(pybind11::handle object);
+// Returns a device of the session; throws IndexError.
+lazy::DeviceState& DeviceOf(const TracerPtr& session, int ordinal);
 
 // PyTorch's side: its tensors and element types. Set once, by hlokit/torch/_tensor.py.
 class TorchTensors {

@@ -43,13 +43,6 @@ void Check(const absl::Status& status) {
   if (!status.ok()) Throw("RunError", status);
 }
 
-lazy::DeviceState& DeviceOf(const TracerPtr& session, int ordinal) {
-  if (ordinal < 0 || static_cast<size_t>(ordinal) >= session->device_count()) {
-    throw py::index_error(StrCat("there is no device xla:", ordinal, "; the session has ", session->device_count()));
-  }
-  return *session->device(ordinal);
-}
-
 TracerPtr NewSession(int devices, const std::string& pipeline, bool debug, bool fake, int64_t replicas,
                      const std::string& engine, int num_threads, bool spmd) {
   lazy::TracerOptions options;
@@ -78,19 +71,6 @@ TracerPtr NewSession(int devices, const std::string& pipeline, bool debug, bool 
   options.explain_recompiles = true;
   options.replicas = replicas;
   return std::make_shared<lazy::Tracer>(options);
-}
-
-// Returns a lazy tensor for a slot.
-py::object LazyObject(lazy::Tensor tensor, const TracerPtr& session) {
-  if (!tensor.defined()) {
-    absl::Status status = session->status();
-    session->ClearStatus();
-    if (status.ok()) status = absl::InternalError("an op without a result");
-    Throw("RunError", status);
-  }
-  PyObject* const object = NewLazyTensor(std::move(tensor), session);
-  if (object == nullptr) throw py::error_already_set();
-  return py::reinterpret_steal<py::object>(object);
 }
 
 ElementType TypeOf(py::handle dtype) {
@@ -126,14 +106,9 @@ py::object Upload(const TracerPtr& session, int ordinal, const std::vector<int64
   return LazyObject(session->FromLiteral(std::move(value)), session);
 }
 
-LazyTensorObject& LazyOf(py::handle object) {
-  if (Py_TYPE(object.ptr()) != LazyTensorType()) throw py::type_error("expected a LazyTensor");
-  return *reinterpret_cast<LazyTensorObject*>(object.ptr());
-}
-
 // Returns the value as bytes that the array owns. `keep`: the graph stays, as for .item().
 py::array Fetch(py::handle object, bool keep) {
-  const LazyTensorObject& lazy = LazyOf(object);
+  const LazyTensorObject& lazy = LazyTensorOf(object);
   const lazy::Tensor tensor = lazy.tensor;
   std::optional<ScopedUserFrame> frame;
   if (RecordsLines(lazy.session->options())) frame.emplace();
@@ -151,8 +126,8 @@ py::array Fetch(py::handle object, bool keep) {
 }
 
 void Write(py::handle target, py::handle value) {
-  LazyTensorObject& to = LazyOf(target);
-  const LazyTensorObject& from = LazyOf(value);
+  LazyTensorObject& to = LazyTensorOf(target);
+  const LazyTensorObject& from = LazyTensorOf(value);
   lazy::TensorImpl* const impl = to.tensor.impl();
   // A tensor that nothing else refers to gets the value itself, whose buffer a step may then reuse.
   if (impl->refs() == 1 && impl->data->refs() == 1 && impl->view == nullptr &&
@@ -208,7 +183,7 @@ void RunRecorded(const TracerPtr& session, int ordinal, bool wait) {
 
 lazy::Tensors TensorsOf(const py::list& tensors) {
   lazy::Tensors result;
-  for (const py::handle tensor : tensors) result.push_back(LazyOf(tensor).tensor);
+  for (const py::handle tensor : tensors) result.push_back(LazyTensorOf(tensor).tensor);
   return result;
 }
 
@@ -447,7 +422,7 @@ py::tuple Try(const py::object& function, const py::tuple& args, const py::dict&
 }
 
 py::object Wrap(py::handle lazy) {
-  const LazyTensorObject& object = LazyOf(lazy);
+  const LazyTensorObject& object = LazyTensorOf(lazy);
   PyObject* const result = TorchTensors::Get().Wrap(object.tensor, object.session);
   if (result == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::object>(result);
@@ -529,7 +504,7 @@ void BindCollectives(Session& session) {
           "all_gather",
           [](const TracerPtr& s, py::handle tensor, int64_t dim, const lazy::Groups& groups) {
             const lazy::NoGradGuard no_grad;
-            return LazyObject(lazy::AllGather(LazyOf(tensor).tensor, dim, groups), s);
+            return LazyObject(lazy::AllGather(LazyTensorOf(tensor).tensor, dim, groups), s);
           },
           py::arg("tensor"), py::arg("dim"), py::arg("groups"))
       .def(
@@ -537,7 +512,8 @@ void BindCollectives(Session& session) {
           [](const TracerPtr& s, const std::string& type, py::handle tensor, double scale, int64_t dim,
              const lazy::Groups& groups) {
             const lazy::NoGradGuard no_grad;
-            return LazyObject(lazy::ReduceScatter(ReduceTypeOf(type), LazyOf(tensor).tensor, scale, dim, groups), s);
+            return LazyObject(lazy::ReduceScatter(ReduceTypeOf(type), LazyTensorOf(tensor).tensor, scale, dim, groups),
+                              s);
           },
           py::arg("type"), py::arg("tensor"), py::arg("scale"), py::arg("dim"), py::arg("groups"))
       .def(
@@ -545,7 +521,7 @@ void BindCollectives(Session& session) {
           [](const TracerPtr& s, py::handle tensor, int64_t split, int64_t concat, int64_t count,
              const lazy::Groups& groups) {
             const lazy::NoGradGuard no_grad;
-            return LazyObject(lazy::AllToAll(LazyOf(tensor).tensor, split, concat, count, groups), s);
+            return LazyObject(lazy::AllToAll(LazyTensorOf(tensor).tensor, split, concat, count, groups), s);
           },
           py::arg("tensor"), py::arg("split_dimension"), py::arg("concat_dimension"), py::arg("split_count"),
           py::arg("groups"))
@@ -553,7 +529,7 @@ void BindCollectives(Session& session) {
           "collective_permute",
           [](const TracerPtr& s, py::handle tensor, const std::vector<std::pair<int64_t, int64_t>>& pairs) {
             const lazy::NoGradGuard no_grad;
-            return LazyObject(lazy::CollectivePermute(LazyOf(tensor).tensor, pairs), s);
+            return LazyObject(lazy::CollectivePermute(LazyTensorOf(tensor).tensor, pairs), s);
           },
           py::arg("tensor"), py::arg("pairs"))
       .def(
@@ -623,8 +599,8 @@ void BindTracer(py::module_& m) {
   m.def("_tracer_ops", &Ops);
   m.def("_lazy_pending", &PendingText, py::arg("tensors"));
   m.def("_lazy_fetch", &Fetch, py::arg("lazy"), py::arg("keep"));
-  m.def("_lazy_ordinal", [](py::handle lazy) { return LazyOf(lazy).tensor.device()->device()->ordinal(); });
-  m.def("_lazy_session", [](py::handle lazy) { return LazyOf(lazy).session; });
+  m.def("_lazy_ordinal", [](py::handle lazy) { return LazyTensorOf(lazy).tensor.device()->device()->ordinal(); });
+  m.def("_lazy_session", [](py::handle lazy) { return LazyTensorOf(lazy).session; });
   m.def("_lazy_write", &Write, py::arg("target"), py::arg("value"));
   m.def("_push_scope", [](const std::string& name) { scopes.push_back(std::make_unique<lazy::ScopedName>(name)); });
   m.def("_pop_scope", [] {
