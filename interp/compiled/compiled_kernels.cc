@@ -8,6 +8,7 @@
 #include "interp/compiled/code/engine_modules.h"
 #include "interp/compiled/convolutions/convolution_thunk.h"
 #include "interp/compiled/loops/loop_thunk.h"
+#include "interp/compiled/loops/while_thunk.h"
 #include "interp/compiled/products/product_thunk.h"
 #include "interp/compiled/windows/window_thunk.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
@@ -86,7 +87,30 @@ bool CompiledKernels::PrepareGroup(CompiledComputationBuilder& builder, const In
   return prepared;
 }
 
+bool CompiledKernels::PrepareWhile(CompiledComputationBuilder& builder) {
+  KernelChoice choice;
+  choice.instruction = choice.loop = builder.instruction().id();
+  std::vector<LoopProgram> programs;
+  std::vector<Instruction> members;
+  const PrepareResult result = PrepareWhileLoop(builder, observation_, &code_, &programs, &members);
+  if (result.unsupported()) {
+    choice.reason = result.reason();
+    choices_.push_back(std::move(choice));
+    return false;
+  }
+  choice.kind = KernelChoice::Kind::kLoop;
+  num_threads_ = builder.program().options().num_threads;
+  for (LoopProgram& program : programs) loops_.push_back({choice.loop, std::move(program)});
+  choices_.push_back(choice);
+  for (Instruction member : members) {
+    choice.instruction = member.id();
+    choices_.push_back(choice);
+  }
+  return true;
+}
+
 bool CompiledKernels::Prepare(CompiledComputationBuilder& builder) {
+  if (builder.instruction().opcode() == Opcode::kWhile) return PrepareWhile(builder);
   KernelChoice choice;
   choice.instruction = builder.instruction().id();
   const auto* const row =

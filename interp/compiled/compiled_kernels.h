@@ -54,6 +54,8 @@ class CompiledKernels : public KernelProvider {
   const std::vector<CompiledLoop>& loops() const { return loops_; }
 
  private:
+  bool PrepareWhile(CompiledComputationBuilder& builder);
+
   const ObservationRequest observation_;
   const GroupOptions group_options_;
   ProgramCode code_;

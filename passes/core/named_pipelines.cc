@@ -21,9 +21,10 @@ void RegisterFusingPipelines(PassRegistry* registry) {
   registry->AddPipeline({.name = "default",
                          .summary = "simplify, fuse and propagate metadata",
                          .text = "inline,simplify,fuse,propagate-annotations"});
-  registry->AddPipeline({.name = "cpu",
-                         .summary = "prepare a program for the fast engine, which fuses by itself, bit for bit",
-                         .text = "inline," HLOKIT_SIMPLIFY("algsimp{signed-zeros}") ",propagate-annotations"});
+  registry->AddPipeline(
+      {.name = "cpu",
+       .summary = "prepare a program for the fast engine, which fuses by itself, bit for bit",
+       .text = "inline," HLOKIT_SIMPLIFY("algsimp{signed-zeros}") ",topk-rewriter,propagate-annotations"});
 }
 
 }  // namespace

@@ -483,7 +483,9 @@ llvm::Error LoopEmitter::Emit() {
     }
   }
   values_.set_lanes(LanesOf(set_));
-  if (program_.form == LoopForm::kColumns) {
+  if (program_.form == LoopForm::kWhile) {
+    EmitWhile(rows);
+  } else if (program_.form == LoopForm::kColumns) {
     EmitColumns(rows, Field(10, b_.getInt64Ty()));
   } else if (program_.columns > 0) {
     EmitRegisterRows(rows);

@@ -69,6 +69,8 @@ class LoopEmitter {
   // kColumns; in column_emitter.cc.
   void EmitColumns(llvm::Value* rows, llvm::Value* resume);
   void EmitColumnBlock(llvm::Value* rows, llvm::Value* resume, llvm::Value* at, int vectors, llvm::Value* mask);
+  // kWhile; in while_emitter.cc.
+  void EmitWhile(llvm::Value* max_iterations);
   // Returns the mask of the elements from `at` on that are columns.
   llvm::Value* MaskAt(llvm::Value* at);
   // Computes a value of the row; `reduced`: of a reduction, what its elements came to.

@@ -6,6 +6,7 @@
 // With a fused multiply-add where the processor has one, and multiplication and addition elsewhere.
 #include <functional>
 #include <initializer_list>
+#include <limits>
 
 #include "interp/compiled/llvm/value_emitter.h"
 #include "llvm/IR/IntrinsicsX86.h"
@@ -116,6 +117,43 @@ llvm::Value* ValueEmitter::Log(llvm::Value* x) {
   r = b_.CreateSelect(b_.CreateFCmpUNO(x, x), x, r);
   r = b_.CreateSelect(b_.CreateFCmpOLT(x, F(0)), llvm::ConstantFP::getNaN(x->getType()), r);
   return b_.CreateSelect(b_.CreateFCmpOEQ(x, F(0)), llvm::ConstantFP::getInfinity(x->getType(), true), r);
+}
+
+llvm::Value* ValueEmitter::Expm1(llvm::Value* x) {
+  llvm::Type* const ints = VectorType(b_.getInt32Ty());
+  // Beyond these the result is infinity or -1; NaN is kept.
+  llvm::Value* y = b_.CreateSelect(b_.CreateFCmpOGT(x, F(89.0)), F(89.0), x);
+  y = b_.CreateSelect(b_.CreateFCmpOLT(y, F(-30.0)), F(-30.0), y);
+  // As Exp, with e^r - 1 for e^r: 2 (2^(n - 1) (e^r - 1) + 2^(n - 1) - 1/2), where n = 128 has a power too.
+  constexpr double kShift = 0x1.8p23;
+  llvm::Value* const shifted = Fma(y, F(0x1.715476p+0), F(kShift));
+  llvm::Value* const n = b_.CreateFSub(shifted, F(kShift));
+  llvm::Value* r = Fma(n, F(-0x1.62e400p-1), y);
+  r = Fma(n, F(-0x1.7f7d1cp-20), r);
+  llvm::Value* const s = b_.CreateFMul(r, r);
+  llvm::Value* p = Polynomial(r, {0x1.125edcp-7, 0x1.555b5ap-5});
+  p = Fma(F(0x1.694000p-10), s, p);
+  p = Fma(p, s, Polynomial(r, {0x1.555450p-3, 0x1.fffff6p-2}));
+  p = Fma(p, s, r);
+  llvm::Value* const exponent = b_.CreateSub(b_.CreateBitCast(shifted, ints), I(0x4b400000 - 126));
+  llvm::Value* const half = b_.CreateBitCast(b_.CreateShl(exponent, I(23)), x->getType());
+  llvm::Value* const sum = Fma(p, half, b_.CreateFSub(half, F(0.5)));
+  llvm::Value* const result = b_.CreateFAdd(sum, sum);
+  return b_.CreateSelect(b_.CreateFCmpOLT(Unary(llvm::Intrinsic::fabs, x), F(0x1p-24)), x, result);
+}
+
+llvm::Value* ValueEmitter::Log1p(llvm::Value* x) {
+  // log(1 + x) = log(u) + what u = 1 + x lost in rounding, divided by u.
+  llvm::Value* const u = b_.CreateFAdd(x, F(1));
+  llvm::Value* const is_large = b_.CreateFCmpOGT(x, F(1));
+  llvm::Value* const larger = b_.CreateSelect(is_large, x, F(1));
+  llvm::Value* const smaller = b_.CreateSelect(is_large, F(1), x);
+  llvm::Value* const lost = b_.CreateFSub(smaller, b_.CreateFSub(u, larger));
+  const auto is = [&](double value) { return b_.CreateFCmpOEQ(u, F(value)); };
+  llvm::Value* const exact = b_.CreateOr(is(0), is(std::numeric_limits<double>::infinity()));
+  llvm::Value* const more = b_.CreateSelect(exact, F(0), b_.CreateFDiv(lost, u));
+  llvm::Value* const result = b_.CreateFAdd(Log(u), more);
+  return b_.CreateSelect(b_.CreateFCmpOLT(Unary(llvm::Intrinsic::fabs, x), F(0x1p-24)), x, result);
 }
 
 llvm::Value* ValueEmitter::Tanh(llvm::Value* x) {

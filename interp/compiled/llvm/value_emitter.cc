@@ -236,6 +236,12 @@ llvm::Value* ValueEmitter::Emit(const LoopNode& node, llvm::Value* const* x, con
     case LoopOp::kLogistic:
       v = functions ? Logistic(x[0]) : nullptr;
       break;
+    case LoopOp::kExpm1:
+      v = functions ? Expm1(x[0]) : nullptr;
+      break;
+    case LoopOp::kLog1p:
+      v = functions ? Log1p(x[0]) : nullptr;
+      break;
     case LoopOp::kErf:
       v = functions ? Erf(x[0]) : nullptr;
       break;

@@ -67,6 +67,8 @@ class ValueEmitter {
   llvm::Value* Tanh(llvm::Value* x);
   llvm::Value* Logistic(llvm::Value* x);
   llvm::Value* Erf(llvm::Value* x);
+  llvm::Value* Expm1(llvm::Value* x);
+  llvm::Value* Log1p(llvm::Value* x);
   llvm::Value* Unary(llvm::Intrinsic::ID id, llvm::Value* x) { return b_.CreateUnaryIntrinsic(id, x); }
 
   llvm::IRBuilder<>& b_;

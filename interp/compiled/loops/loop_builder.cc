@@ -57,6 +57,8 @@ constexpr OpRow kOps[] = {
     {Opcode::kTanh, LoopOp::kTanh, true, false, false, false},
     {Opcode::kLogistic, LoopOp::kLogistic, true, false, false, false},
     {Opcode::kErf, LoopOp::kErf, true, false, false, false},
+    {Opcode::kExpm1, LoopOp::kExpm1, true, false, false, false},
+    {Opcode::kLog1p, LoopOp::kLog1p, true, false, false, false},
     {Opcode::kCopy, LoopOp::kCopy, true, true, true, true},
     {Opcode::kReshape, LoopOp::kCopy, true, true, true, true},
 };

@@ -29,6 +29,7 @@ std::string CanonicalText(const LoopProgram& program) {
     for (int k = 0; k < node.operand_count; ++k) StrAppend(&text, " %", node.operands[k]);
     text += '\n';
   }
+  if (program.form == LoopForm::kWhile) StrAppend(&text, "while %", program.condition, "\n");
   for (uint16_t output : program.outputs) StrAppend(&text, "output %", output, "\n");
   return text;
 }

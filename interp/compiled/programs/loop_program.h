@@ -7,6 +7,9 @@
 //   kRows      reductions along the row, and what depends on them: passes over one row after the other
 //   kColumns   every element by itself, column after column, and reductions of each column over the rows, whose
 //              accumulators are left in scratch memory
+//   kWhile     a while loop of scalars: the outputs are the next state, whose present one the first inputs are; rows
+//              is the most iterations of the call, which leaves their number, and 1 if the loop ended or 0, in scratch
+//              memory (two s64)
 //
 // Sizes and strides are arguments of the function, so one function serves arrays of all sizes. Only the size of short
 // rows is part of the program.
@@ -72,7 +75,7 @@ struct LoopInput {
   friend bool operator==(const LoopInput&, const LoopInput&) = default;
 };
 
-enum class LoopForm : uint8_t { kLoop, kRows, kColumns };
+enum class LoopForm : uint8_t { kLoop, kRows, kColumns, kWhile };
 
 struct LoopProgram {
   LoopForm form = LoopForm::kLoop;
@@ -82,6 +85,7 @@ struct LoopProgram {
   uint16_t calls = 0;             // functions that nodes call
   // kRows: elements of each row, which then are in registers; 0: an argument of the function.
   int64_t columns = 0;
+  uint16_t condition = 0;  // kWhile: the node that says whether there is one more iteration; later nodes are the body's
 
   friend bool operator==(const LoopProgram&, const LoopProgram&) = default;
 };

@@ -68,6 +68,11 @@ class RunContext {
     if (++steps_ < next_check_) return true;
     return CheckLimits();
   }
+  // Counts several.
+  bool CountSteps(int64_t count) {
+    steps_ += count;
+    return steps_ < next_check_ || CheckLimits();
+  }
   int64_t steps() const { return steps_; }
   const Limits& limits() const { return limits_; }
   int64_t loop_iterations = 0;  // of all loops

@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Discrete Fourier transforms of one to three dimensions and any length.
 //
-// Lengths of a power of two use the iterative radix-2 algorithm, others Bluestein's, which turns them into a
-// convolution of a power of two. c64 and f32 are computed in double, c128 and f64 in long double, so that what remains
-// of rounding is the one at the end.
+// Lengths of a power of two use vectors (line_fft.h) or, in long double, the iterative radix-2 algorithm; others
+// Bluestein's, which turns them into a convolution of a power of two. c64 and f32 are computed in double, c128 and f64
+// in long double, so that what remains of rounding is the one at the end.
 //
 // kissfft, which Eigen's FFT is too, takes n^2 steps for a prime (10007: 2.6 s, here 1 ms) and 1.3 to 2 times as long
-// for powers of two (c64, up to 4096); only lengths like 1000 are faster (4 times). Eigen's roots are doubles.
+// for powers of two (c64, up to 4096, without vectors here); only lengths like 1000 are faster (4 times). Eigen's roots
+// are doubles.
 #include <algorithm>
 #include <complex>
 #include <cstring>
 #include <memory>
 #include <numbers>
+#include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/exact/builder/kernels.h"
 #include "interp/exact/builder/program_builder.h"
+#include "interp/exact/kernels/contractions/line_fft.h"
 #include "interp/exact/machine/run_context.h"
 #include "ir/ops/attribute.h"
 
@@ -39,8 +43,13 @@ class LineTransform {
       while (size_ < 2 * n - 1) size_ *= 2;
     }
     // e^(-2 pi i k / size), each computed directly so that errors do not accumulate.
-    roots_.reserve(size_ / 2);
-    for (size_t k = 0; k < size_ / 2 && !StopsAfter(1); ++k) roots_.push_back(Root(k, size_));
+    if constexpr (kVectors) {
+      if (size_ <= kMaxVectorLength) vectors_.emplace(size_, Root);
+    }
+    if (!vectors_) {
+      roots_.reserve(size_ / 2);
+      for (size_t k = 0; k < size_ / 2 && !StopsAfter(1); ++k) roots_.push_back(Root(k, size_));
+    }
     if (power_of_two || stopped_) return;
     // Bluestein: jk = (j^2 + k^2 - (k - j)^2) / 2.
     chirp_.resize(n);
@@ -104,6 +113,16 @@ class LineTransform {
 
   void PowerOfTwo(Complex* x) {
     if (stopped_) return;
+    if constexpr (kVectors) {
+      if (vectors_) {
+        if (!StopsAfter(size_)) vectors_->Run(x);
+        return;
+      }
+    }
+    Radix2(x);
+  }
+
+  void Radix2(Complex* x) {
     for (size_t i = 1, j = 0; i < size_ && !StopsAfter(1); ++i) {
       size_t bit = size_ >> 1;
       for (; j & bit; bit >>= 1) j ^= bit;
@@ -127,11 +146,15 @@ class LineTransform {
     }
   }
 
+  static constexpr bool kVectors = std::is_same_v<Real, double>;
+  static constexpr size_t kMaxVectorLength = size_t{1} << 18;  // of a run without a check whether it is to stop
+
   size_t n_;
   size_t size_;
   RunContext& context_;
   size_t steps_ = 0;  // since the last check
   bool stopped_ = false;
+  std::optional<LineFft> vectors_;
   std::vector<Complex> roots_;
   std::vector<Complex> chirp_, kernel_, work_;
 };
@@ -224,11 +247,16 @@ void RunBatches(const FftParams& p, const std::byte* in, std::byte* out, RunCont
         const int64_t n = complex_dims[d];
         stride /= n;
         if (d + 1 == rank && (real_in || real_out)) break;
-        for (int64_t start = 0; start < complex_count && !context.failed(); ++start) {
-          if (start / stride % n != 0) continue;  // a line starts where the index in this dimension is 0
-          for (int64_t i = 0; i < n; ++i) line[i] = data[start + i * stride];
-          transforms[d]->Run(line.data());
-          for (int64_t i = 0; i < n; ++i) data[start + i * stride] = line[i];
+        for (int64_t block = 0; block < complex_count; block += n * stride) {
+          for (int64_t start = block; start < block + stride && !context.failed(); ++start) {
+            if (stride == 1) {
+              transforms[d]->Run(data.data() + start);
+              continue;
+            }
+            for (int64_t i = 0; i < n; ++i) line[i] = data[start + i * stride];
+            transforms[d]->Run(line.data());
+            for (int64_t i = 0; i < n; ++i) data[start + i * stride] = line[i];
+          }
         }
       }
       if (context.failed()) return;
@@ -306,7 +334,7 @@ void PrepareFft(CompiledComputationBuilder& b) {
   // The size of the work array follows the lengths, not the operand.
   int64_t work = 1;
   for (int64_t n : lengths) fits = fits && !__builtin_mul_overflow(work, std::max<int64_t>(n, 1), &work);
-  fits = fits && work <= b.program().options().limits.max_bytes / 64;
+  fits = fits && work <= b.program().options().limits.max_bytes / 128;
   const bool real_in = params->type == FftType::kRfft;
   const bool real_out = params->type == FftType::kIrfft;
   fits = fits && (real_in ? IsFloat(params->from) : IsComplex(params->from)) &&

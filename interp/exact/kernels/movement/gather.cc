@@ -28,12 +28,18 @@ void RunGather(const GatherParams& p, const std::byte* const* in, std::byte* con
   const int64_t n = w.outer.inner_size();
   const int64_t* strides = w.outer.inner_strides();
   const double cost = 10 + static_cast<double>(p.copy.bytes()) * 0.3;
+  // Long windows at places that no pattern foretells are asked for while others are copied.
+  constexpr int64_t kAhead = 2, kMinRun = 256, kMaxPrefetched = 2048;
+  const int64_t ahead = p.run_bytes >= kMinRun ? std::min(p.run_bytes, kMaxPrefetched) : 0;
   // Gathers windows [first, last) of each of the runs [begin, end).
   const auto run = [&](int64_t begin, int64_t end, int64_t first, int64_t last) {
     w.outer.ForEachRun(begin, end, [&](const int64_t* at) {
       for (int64_t i = first; i < last; ++i) {
-        const int64_t start = w.ClampedStart(in[1], at, strides, i);
-        const std::byte* from = in[0] + start * p.bytes;
+        const std::byte* from = in[0] + w.ClampedStart(in[1], at, strides, i) * p.bytes;
+        if (ahead > 0 && i + kAhead < last) {
+          const std::byte* later = in[0] + w.ClampedStart(in[1], at, strides, i + kAhead) * p.bytes;
+          for (int64_t line = 0; line < ahead; line += 64) __builtin_prefetch(later + line);
+        }
         std::byte* to = out[0] + (at[2] + i * strides[2]) * p.bytes;
         if (p.run_bytes == 4) {
           std::memcpy(to, from, 4);

@@ -13,6 +13,7 @@
 #include "interp/exact/builder/program_builder.h"
 #include "interp/exact/builder/scalar_function.h"
 #include "interp/exact/kernels/movement/indexed_windows.h"
+#include "interp/exact/kernels/movement/scatter_elements.h"
 #include "interp/exact/machine/run_context.h"
 #include "interp/exact/machine/strided_copy.h"
 #include "ir/graph/attribute_views.h"
@@ -23,31 +24,50 @@ namespace {
 struct ScatterParams : ThunkParams {
   IndexedWindows windows;
   const ScalarFunction* function = nullptr;
-  size_t count = 0;                // of inputs
-  std::vector<int64_t> bytes;      // of an element of each
-  std::vector<StridedCopy> whole;  // input to result, if they do not share memory
-  LoopNest window;                 // operands: the input, each update
-  StridedCopy assign;              // of a window, where the function returns the update
+  size_t count = 0;                      // of inputs
+  std::vector<int64_t> bytes;            // of an element of each
+  std::vector<StridedCopy> whole;        // input to result, if they do not share memory
+  LoopNest window;                       // operands: the input, each update
+  StridedCopy assign;                    // of a window, where the function returns the update
+  ElementFn combine = nullptr;           // the function, if it is one operation on contiguous elements of one input
+  ScatterElementsFn elements = nullptr;  // if windows of one input have one element at one index
   // Windows with different starts have no elements in common.
   bool disjoint = false;
 };
 
-// The windows of one of `parts` workers: all those with the same starts.
-struct Share {
-  int64_t part = 0;
-  int64_t parts = 1;
-  bool Has(int64_t start) const {
-    if (parts == 1) return true;
-    return static_cast<int64_t>((static_cast<uint64_t>(start) * 0x9e3779b97f4a7c15u >> 40) %
-                                static_cast<uint64_t>(parts)) == part;
-  }
-};
-
 constexpr int64_t kElementsBetweenChecks = int64_t{1} << 18;
+
+// As ApplyUpdates, for windows of single elements.
+void ApplyElements(const ScatterParams& p, const std::byte* const* in, std::byte* out, int64_t begin, int64_t end,
+                   ScatterShare share, RunContext& context) {
+  const IndexedWindows& w = p.windows;
+  const IndexedWindows::Component& c = w.components[0];
+  const int64_t n = w.outer.inner_size(), index_bytes = BytesOf(w.index_type);
+  const int64_t* strides = w.outer.inner_strides();
+  int64_t until_check = kElementsBetweenChecks;
+  w.outer.ForEachRun(begin, end, [&](const int64_t* at) {
+    for (int64_t first = 0; first < n && !context.failed(); first += kElementsBetweenChecks) {
+      const int64_t m = std::min(kElementsBetweenChecks, n - first);
+      const ScatterRun run = {in[1] + (at[0] + first * strides[0] + c.offset) * index_bytes,
+                              strides[0],
+                              in[2] + (at[2] + first * strides[2]) * p.bytes[0],
+                              strides[2],
+                              at[1] + first * strides[1],
+                              strides[1],
+                              c.array_stride,
+                              c.limit};
+      p.elements(run, out, m, share);
+      until_check -= m;
+      if (until_check > 0) continue;
+      if (context.ShouldStop()) return;
+      until_check = kElementsBetweenChecks;
+    }
+  });
+}
 
 // Applies the updates of outer runs [begin, end) in order.
 void ApplyUpdates(const ScatterParams& p, const std::byte* const* in, std::byte* const* out, int64_t begin, int64_t end,
-                  Share share, RunContext& context) {
+                  ScatterShare share, RunContext& context) {
   const size_t count = p.count;
   const IndexedWindows& w = p.windows;
   const std::byte* indices = in[count];
@@ -55,6 +75,7 @@ void ApplyUpdates(const ScatterParams& p, const std::byte* const* in, std::byte*
   const int64_t n = w.outer.inner_size();
   const int64_t* outer_strides = w.outer.inner_strides();
   const bool assign = p.function->recognized_op() == ScalarFunction::RecognizedOp::kSecond;
+  if (p.elements != nullptr) return ApplyElements(p, in, out[0], begin, end, share, context);
 
   constexpr int64_t kBlock = ScalarFunction::kBlock;
   const int64_t run = p.window.inner_size();
@@ -83,6 +104,19 @@ void ApplyUpdates(const ScatterParams& p, const std::byte* const* in, std::byte*
       if (!share.Has(start)) continue;
       if (assign) {
         p.assign.RunSerial(out[0] + start * p.bytes[0], updates[0] + (at[2] + i * outer_strides[2]) * p.bytes[0]);
+        continue;
+      }
+      if (p.combine != nullptr) {
+        std::byte* to = out[0] + start * p.bytes[0];
+        const std::byte* from = updates[0] + (at[2] + i * outer_strides[2]) * p.bytes[0];
+        if (p.window.outer_count() == 1) {
+          p.combine(to, to, from, nullptr, run, 0);
+          continue;
+        }
+        p.window.ForEachRun(0, p.window.outer_count(), [&](const int64_t* window_at) {
+          std::byte* elements = to + window_at[0] * p.bytes[0];
+          p.combine(elements, elements, from + window_at[1] * p.bytes[0], nullptr, run, 0);
+        });
         continue;
       }
       p.window.ForEachRun(0, p.window.outer_count(), [&](const int64_t* window_at) {
@@ -116,6 +150,34 @@ void ApplyUpdates(const ScatterParams& p, const std::byte* const* in, std::byte*
       });
     }
   });
+}
+
+// The function as one operation on elements of this type; null: it is none.
+ElementFn CombineFn(ScalarFunction::RecognizedOp op, ElementType type) {
+  using Op = ScalarFunction::RecognizedOp;
+  if (LoadFn(type) != nullptr || type == ElementType::kPred || ComputeType(type) != type) return nullptr;
+  const auto fn = [&](Opcode opcode) { return ElementFnTable::Get().At(opcode, type).fn; };
+  switch (op) {
+    case Op::kAdd:
+      return fn(Opcode::kAdd);
+    case Op::kMultiply:
+      return fn(Opcode::kMultiply);
+    case Op::kMinimum:
+      return fn(Opcode::kMinimum);
+    case Op::kMaximum:
+      return fn(Opcode::kMaximum);
+    case Op::kAnd:
+      return fn(Opcode::kAnd);
+    case Op::kOr:
+      return fn(Opcode::kOr);
+    case Op::kXor:
+      return fn(Opcode::kXor);
+    case Op::kNone:
+    case Op::kFirst:
+    case Op::kSecond:
+      break;
+  }
+  return nullptr;
 }
 
 void RunScatter(const ScatterParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
@@ -191,6 +253,12 @@ void PrepareScatter(CompiledComputationBuilder& b) {
     std::vector<Dims> strides = {w.array_strides};
     strides.insert(strides.end(), w.windows_strides.begin(), w.windows_strides.end());
     params->window = LoopNest(w.window_sizes, strides);
+    const int64_t* inner = params->window.inner_strides();
+    const bool contiguous = params->window.inner_size() == 1 || (inner[0] == 1 && inner[1] == 1);
+    if (count == 1 && contiguous) params->combine = CombineFn(function->recognized_op(), views[0].type());
+    if (count == 1 && w.components.size() == 1 && w.long_batches.empty() && ElementCount(w.window_sizes) == 1) {
+      params->elements = ScatterElementsOf(function->recognized_op(), views[0].type(), w.index_type);
+    }
     if (count == 1)
       params->assign = StridedCopy(w.window_sizes, w.array_strides, w.windows_strides[0], params->bytes[0]);
   }

@@ -167,6 +167,17 @@ void RunFunction(const ReduceWindowParams& p, const std::byte* const* in, std::b
 
 // ---- cumulative: windows from one end of a dimension to the result's position ----
 
+// Copies n elements between strides, in elements.
+void CopyElements(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride, int64_t n,
+                  int64_t bytes) {
+  const size_t size = static_cast<size_t>(bytes);
+  if (to_stride == 1 && from_stride == 1) {
+    std::memcpy(to, from, static_cast<size_t>(n) * size);
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) std::memcpy(to + i * to_stride * bytes, from + i * from_stride * bytes, size);
+}
+
 struct CumulativeParams : ThunkParams {
   int64_t length = 0;  // of the dimension
   int64_t step = 0;    // operand step to the next element, negative from the other end
@@ -180,61 +191,92 @@ struct CumulativeParams : ThunkParams {
   int64_t out_offset = 0;
 };
 
-void RunCumulative(const CumulativeParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+// Lines next to each other in memory advance together, element by element.
+void RunCumulativeRows(const CumulativeParams& p, const std::byte* const* in, std::byte* const* out,
+                       const std::byte* initial, RunContext& context) {
   constexpr int64_t kBlock = 256;
+  const int64_t width = p.lines.inner_size();
+  const int64_t block = std::min(width, kBlock);
+  const int64_t blocks = (width + block - 1) / block;
+  const int64_t out_stride = p.lines.inner_strides()[0];
+  const int64_t in_stride = p.lines.inner_strides()[1];
+  const auto run = [&](int64_t begin, int64_t end) {
+    alignas(16) std::byte acc[kBlock * 8];
+    alignas(16) std::byte values[kBlock * 8];
+    alignas(16) std::byte stored[kBlock * 8];
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t first = item % blocks * block;
+      const int64_t n = std::min(block, width - first);
+      p.lines.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
+        const std::byte* from = in[0] + (p.in_offset + at[1] + first * in_stride) * p.bytes;
+        std::byte* to = out[0] + (p.out_offset + at[0] + first * out_stride) * p.bytes;
+        p.fold.init(acc, initial, n);
+        for (int64_t i = 0; i < p.length; ++i, from += p.step * p.bytes, to += p.out_step * p.bytes) {
+          const std::byte* x = from;
+          if (in_stride != 1 && n != 1) {
+            CopyElements(stored, 1, from, in_stride, n, p.bytes);
+            x = stored;
+          }
+          if (p.load != nullptr) {
+            p.load(values, x, n);
+            x = values;
+          }
+          p.fold.accumulate_row(acc, x, n);
+          p.fold.finalize(values, acc, n);
+          const std::byte* result = values;
+          if (p.store != nullptr) {
+            p.store(stored, values, n);
+            result = stored;
+          }
+          CopyElements(to, out_stride, result, 1, n, p.bytes);
+        }
+      });
+    }
+  };
+  context.ParallelFor(p.lines.outer_count() * blocks, static_cast<double>(p.length) * (10 + static_cast<double>(block)),
+                      run);
+}
+
+// Lines whose own elements are next to each other: a few side by side.
+void RunCumulativeLines(const CumulativeParams& p, const std::byte* const* in, std::byte* const* out,
+                        const std::byte* initial, RunContext& context) {
+  const int64_t width = p.lines.inner_size();
+  const int64_t blocks = (width + kScanLines - 1) / kScanLines;
+  const int64_t* strides = p.lines.inner_strides();
+  const auto run = [&](int64_t begin, int64_t end) {
+    alignas(16) std::byte acc[kScanLines * 8];
+    for (int64_t item = begin; item < end && !context.failed(); ++item) {
+      const int64_t first = item % blocks * kScanLines;
+      const int64_t n = std::min(kScanLines, width - first);
+      p.lines.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
+        const std::byte* from = in[0] + (p.in_offset + at[1] + first * strides[1]) * p.bytes;
+        std::byte* to = out[0] + (p.out_offset + at[0] + first * strides[0]) * p.bytes;
+        p.fold.init(acc, initial, n);
+        constexpr int64_t kPiece = int64_t{1} << 16;  // between checks whether the run is to stop
+        for (int64_t i = 0; i < p.length; i += kPiece) {
+          if (i != 0 && context.ShouldStop()) return;
+          p.fold.scan(acc, from + i * p.step * p.bytes, {strides[1], p.step}, to + i * p.out_step * p.bytes,
+                      {strides[0], p.out_step}, n, std::min(kPiece, p.length - i));
+        }
+      });
+    }
+  };
+  context.ParallelFor(p.lines.outer_count() * blocks, static_cast<double>(p.length * kScanLines) * 2, run);
+}
+
+void RunCumulative(const CumulativeParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   alignas(16) std::byte initial[16];
   if (p.load != nullptr) {
     p.load(initial, in[1], 1);
   } else {
     std::memcpy(initial, in[1], static_cast<size_t>(p.bytes));
   }
-  const int64_t width = p.lines.inner_size();
-  const int64_t block = std::min(width, kBlock);
-  const int64_t blocks = (width + block - 1) / block;
-  const int64_t out_stride = p.lines.inner_strides()[0];
-  const int64_t in_stride = p.lines.inner_strides()[1];
-  const size_t bytes = static_cast<size_t>(p.bytes);
-  context.ParallelFor(p.lines.outer_count() * blocks, static_cast<double>(p.length) * (10 + static_cast<double>(block)),
-                      [&](int64_t begin, int64_t end) {
-                        alignas(16) std::byte acc[kBlock * 8];
-                        alignas(16) std::byte values[kBlock * 8];
-                        alignas(16) std::byte stored[kBlock * 8];
-                        for (int64_t item = begin; item < end; ++item) {
-                          const int64_t first = item % blocks * block;
-                          const int64_t n = std::min(block, width - first);
-                          p.lines.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
-                            const std::byte* from = in[0] + (p.in_offset + at[1] + first * in_stride) * p.bytes;
-                            std::byte* to = out[0] + (p.out_offset + at[0] + first * out_stride) * p.bytes;
-                            p.fold.init(acc, initial, n);
-                            for (int64_t i = 0; i < p.length;
-                                 ++i, from += p.step * p.bytes, to += p.out_step * p.bytes) {
-                              const std::byte* x = from;
-                              if (in_stride != 1 && n != 1) {
-                                for (int64_t k = 0; k < n; ++k)
-                                  std::memcpy(stored + k * p.bytes, from + k * in_stride * p.bytes, bytes);
-                                x = stored;
-                              }
-                              if (p.load != nullptr) {
-                                p.load(values, x, n);
-                                x = values;
-                              }
-                              p.fold.accumulate_row(acc, x, n);
-                              p.fold.finalize(values, acc, n);
-                              const std::byte* result = values;
-                              if (p.store != nullptr) {
-                                p.store(stored, values, n);
-                                result = stored;
-                              }
-                              if (out_stride == 1) {
-                                std::memcpy(to, result, static_cast<size_t>(n) * bytes);
-                              } else {
-                                for (int64_t k = 0; k < n; ++k)
-                                  std::memcpy(to + k * out_stride * p.bytes, result + k * p.bytes, bytes);
-                              }
-                            }
-                          });
-                        }
-                      });
+  const bool rows = p.lines.inner_strides()[0] == 1 && p.lines.inner_size() > kScanLines;
+  if (rows || p.load != nullptr || p.store != nullptr) {
+    RunCumulativeRows(p, in, out, initial, context);
+  } else {
+    RunCumulativeLines(p, in, out, initial, context);
+  }
 }
 
 // Returns the parameters if the window covers exactly the elements up to (or from) the result's position in one

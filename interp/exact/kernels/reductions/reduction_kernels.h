@@ -10,6 +10,12 @@
 
 namespace hlokit::interp {
 
+// Distances in elements.
+struct ScanStrides {
+  int64_t line, element;
+};
+inline constexpr int64_t kScanLines = 8;
+
 // Kernels for one function and compute type. Values have the compute type; accumulators may be wider: double for sums
 // and products of floats.
 struct ReductionKernels {
@@ -25,6 +31,9 @@ struct ReductionKernels {
   void (*combine)(void* acc, const void* other, int64_t n) = nullptr;
   // to[i] = acc[i], rounded to the compute type
   void (*finalize)(void* to, const void* acc, int64_t n) = nullptr;
+  // Of each of up to kScanLines lines: acc = f(acc, x[i]), to[i] = acc rounded, for i < n.
+  void (*scan)(void* acc, const void* x, ScanStrides from, void* to, ScanStrides result, int64_t lines,
+               int64_t n) = nullptr;
 };
 
 // Returns null functions if there are none for this pair.

@@ -62,10 +62,38 @@ void FoldFinish(void* to, const void* acc, int64_t n) {
   for (int64_t i = 0; i < n; ++i) r[i] = static_cast<T>(a[i]);
 }
 
+// Several lines side by side hide the latency of an operation.
+template <typename Op, typename T, typename A>
+void ScanLines(void* acc, const void* values, ScanStrides from, void* results, ScanStrides to, int64_t lines,
+               int64_t n) {
+  A* a = static_cast<A*>(acc);
+  const T* x = static_cast<const T*>(values);
+  T* r = static_cast<T*>(results);
+  if (lines == kScanLines) {
+    A held[kScanLines];
+    std::copy_n(a, kScanLines, held);
+    for (int64_t i = 0; i < n; ++i, x += from.element, r += to.element) {
+#pragma GCC unroll 8
+      for (int64_t k = 0; k < kScanLines; ++k) {
+        held[k] = Op::Apply(held[k], static_cast<A>(x[k * from.line]));
+        r[k * to.line] = static_cast<T>(held[k]);
+      }
+    }
+    std::copy_n(held, kScanLines, a);
+    return;
+  }
+  for (int64_t k = 0; k < lines; ++k) {
+    for (int64_t i = 0; i < n; ++i) {
+      a[k] = Op::Apply(a[k], static_cast<A>(x[k * from.line + i * from.element]));
+      r[k * to.line + i * to.element] = static_cast<T>(a[k]);
+    }
+  }
+}
+
 template <typename Op, typename T, typename A = T>
 ReductionKernels MakeReductionKernels() {
-  return {sizeof(T),          sizeof(A),       FoldStart<T, A>, FoldRow<Op, T, A>,
-          FoldLine<Op, T, A>, FoldJoin<Op, A>, FoldFinish<T, A>};
+  return {sizeof(T),          sizeof(A),       FoldStart<T, A>,  FoldRow<Op, T, A>,
+          FoldLine<Op, T, A>, FoldJoin<Op, A>, FoldFinish<T, A>, ScanLines<Op, T, A>};
 }
 
 }  // namespace hlokit::interp

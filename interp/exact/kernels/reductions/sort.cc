@@ -179,9 +179,9 @@ void MakeKeys(const SortParams& p, const Line& line, RunContext& context, std::v
       for (size_t k = 0; k < p.count; ++k) parameters.insert(parameters.end(), 2, line.data(k) + begin * p.bytes[k]);
       std::byte* results[] = {computed->data()};
       comparison.key->Run(parameters.data(), strides.data(), results, n, *scratch, context);
-      p.order.MakeKeys(computed->data(), 1, n, to);
+      p.order.MakeKeys(computed->data(), n, to);
     } else {
-      p.order.MakeKeys(line.data(static_cast<size_t>(comparison.operand)) + begin * bytes, 1, n, to);
+      p.order.MakeKeys(line.data(static_cast<size_t>(comparison.operand)) + begin * bytes, n, to);
     }
     if (p.length > kBetweenChecks && context.ShouldStop()) return;
   }
@@ -241,26 +241,108 @@ struct TopKParams : ThunkParams {
   ElementType index_type = ElementType::kS32;
 };
 
-void RunTopK(const TopKParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  if (p.k == 0) return;
-  context.ParallelFor(p.lines, static_cast<double>(p.length) * 10, [&](int64_t begin, int64_t end) {
-    std::vector<uint64_t> keys(static_cast<size_t>(p.length));
-    std::vector<uint32_t> order(static_cast<size_t>(p.length));
+// Finds the k first elements of a line by keys and then positions: candidates are kept until they are many, and then
+// cut to the first k of them, whose last key is the bound that elements must be below. Most elements are above, and
+// whole blocks of them are passed over.
+template <typename Key>
+class FirstOfLine {
+ public:
+  struct Candidate {
+    Key key;
+    uint32_t position;
+    friend bool operator<(const Candidate& a, const Candidate& b) {
+      return a.key != b.key ? a.key < b.key : a.position < b.position;
+    }
+  };
+
+  explicit FirstOfLine(const TopKParams& p) : p_(p), enough_(static_cast<size_t>(std::max<int64_t>(2 * p.k, 256))) {
+    candidates_.reserve(enough_ + kBlock);
+  }
+
+  // Returns the first k in order, or nothing if the run is to stop.
+  absl::Span<const Candidate> Find(const std::byte* line, RunContext& context) {
+    candidates_.clear();
+    bounded_ = false;
+    alignas(64) Key keys[kBlock];
+    for (int64_t begin = 0; begin < p_.length; begin += kBlock) {
+      if (begin % kBetweenChecks == kBetweenChecks - kBlock && context.ShouldStop()) return {};
+      const int64_t n = std::min(kBlock, p_.length - begin);
+      p_.order.MakeKeys(line + begin * p_.bytes, n, keys);
+      for (int64_t i = 0; i < n; i += kGroup) {
+        if (i + kGroup <= n && bounded_ && !AnyBelow(keys + i)) continue;
+        for (int64_t e = i; e < std::min(i + kGroup, n); ++e) {
+          if (!bounded_ || keys[e] < bound_) candidates_.push_back({keys[e], static_cast<uint32_t>(begin + e)});
+        }
+      }
+      if (candidates_.size() >= enough_) Cut();
+    }
+    Cut();
+    std::sort(candidates_.begin(), candidates_.end());
+    return candidates_;
+  }
+
+ private:
+  static constexpr int64_t kBlock = 1024, kGroup = 64;
+
+  bool AnyBelow(const Key* keys) const {
+    const Key bound = bound_;
+    Key below = 0;
+    for (int64_t i = 0; i < kGroup; ++i) below |= static_cast<Key>(keys[i] < bound);
+    return below != 0;
+  }
+
+  void Cut() {
+    const auto last = candidates_.begin() + (p_.k - 1);
+    std::nth_element(candidates_.begin(), last, candidates_.end());
+    bound_ = last->key;
+    bounded_ = true;
+    candidates_.resize(static_cast<size_t>(p_.k));
+  }
+
+  const TopKParams& p_;
+  const size_t enough_;
+  std::vector<Candidate> candidates_;
+  Key bound_ = 0;
+  bool bounded_ = false;
+};
+
+template <typename Key>
+void RunTopKWithKeys(const TopKParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const size_t bytes = static_cast<size_t>(p.bytes);
+  const size_t index_bytes = static_cast<size_t>(BytesOf(p.index_type));
+  // Of many first ones a sort is faster.
+  const bool sorts = p.k > p.length / 4 && p.length >= 256;
+  context.ParallelFor(p.lines, static_cast<double>(p.length) * (sorts ? 20 : 2), [&](int64_t begin, int64_t end) {
+    FirstOfLine<Key> first(p);
+    KeySorter sorter;
     for (int64_t line = begin; line < end; ++line) {
       const std::byte* from = in[0] + line * p.length * p.bytes;
-      p.order.MakeKeys(from, 1, p.length, keys.data());
-      std::iota(order.begin(), order.end(), 0);
-      std::partial_sort(order.begin(), order.begin() + p.k, order.end(),
-                        [&](uint32_t a, uint32_t b) { return keys[a] != keys[b] ? keys[a] < keys[b] : a < b; });
-      for (int64_t i = 0; i < p.k; ++i) {
-        const int64_t to = line * p.k + i;
-        std::memcpy(out[0] + to * p.bytes, from + order[i] * p.bytes, static_cast<size_t>(p.bytes));
-        const int64_t index = order[i];
-        const int64_t index_bytes = BytesOf(p.index_type);
-        std::memcpy(out[1] + to * index_bytes, &index, static_cast<size_t>(index_bytes));  // little endian
+      size_t to = static_cast<size_t>(line * p.k);
+      const auto put = [&](uint32_t position) {
+        std::memcpy(out[0] + to * bytes, from + position * bytes, bytes);
+        const int64_t index = position;
+        std::memcpy(out[1] + to * index_bytes, &index, index_bytes);  // little endian
+        ++to;
+      };
+      if (sorts) {
+        p.order.MakeKeys(from, p.length, sorter.Keys(static_cast<size_t>(p.length)).data());
+        const absl::Span<const uint32_t> order = sorter.Sort(context, /*together=*/false);
+        if (context.failed()) return;
+        for (uint32_t position : order.first(static_cast<size_t>(p.k))) put(position);
+      } else {
+        for (const auto& found : first.Find(from, context)) put(found.position);
       }
     }
   });
+}
+
+void RunTopK(const TopKParams& p, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  if (p.k == 0) return;
+  if (p.order.Narrow()) {
+    RunTopKWithKeys<uint32_t>(p, in, out, context);
+  } else {
+    RunTopKWithKeys<uint64_t>(p, in, out, context);
+  }
 }
 
 }  // namespace

@@ -5,60 +5,61 @@
 #include <bit>
 #include <functional>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
+#include "interp/exact/kernels/element_loop.h"
 #include "ir/types/float_types.h"
 
 namespace hlokit::interp {
 namespace {
 
-// Returns the bits of a float as an unsigned integer of the same order: negative values are inverted, others get the
-// top bit.
-uint64_t FloatKey(float v, bool total_order) {
-  if (!total_order) {
-    if (v != v) return 0xffffffffu;
-    if (v == 0) v = 0;  // of either sign
-  }
-  const uint32_t bits = std::bit_cast<uint32_t>(v);
-  return bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
+// The bits of a float as an unsigned integer of the same order: negative values are inverted, others get the top bit.
+// NaNs sort last in both directions unless the order is total. Without branches, so that the loops are vectorized.
+template <typename F, bool kTotalOrder, bool kDescending>
+auto FloatKey(F v) {
+  using Bits = std::conditional_t<sizeof(F) == 4, uint32_t, uint64_t>;
+  using Signed = std::make_signed_t<Bits>;
+  constexpr int kTop = 8 * sizeof(F) - 1;
+  Bits bits = std::bit_cast<Bits>(v);
+  if (!kTotalOrder) bits = v == F{0} ? Bits{0} : bits;  // of either sign
+  Bits key = bits ^ (static_cast<Bits>(static_cast<Signed>(bits) >> kTop) | Bits{1} << kTop);
+  if (kDescending) key = ~key;
+  if (!kTotalOrder) key = v == v ? key : ~Bits{0};
+  return key;
 }
-uint64_t FloatKey(double v, bool total_order) {
-  if (!total_order) {
-    if (v != v) return ~uint64_t{0};
-    if (v == 0) v = 0;
-  }
-  const uint64_t bits = std::bit_cast<uint64_t>(v);
-  return bits >> 63 != 0 ? ~bits : bits | uint64_t{1} << 63;
+
+template <typename T, typename Key, bool kTotalOrder, bool kDescending>
+void FloatKeys(const T* x, int64_t n, Key* keys) {
+  using F = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  ForEachElement(
+      n, [=](int64_t i) { keys[i] = static_cast<Key>(FloatKey<F, kTotalOrder, kDescending>(static_cast<F>(x[i]))); });
 }
 
 }  // namespace
 
 bool KeyOrder::Supported() const { return IsArrayType(type) && !IsComplex(type); }
 
-void KeyOrder::MakeKeys(const std::byte* elements, int64_t stride, int64_t n, uint64_t* keys) const {
+template <typename Key>
+void KeyOrder::MakeKeys(const std::byte* elements, int64_t n, Key* keys) const {
   VisitType(type, [&]<typename T>(std::type_identity<T>) {
     const T* x = reinterpret_cast<const T*>(elements);
     if constexpr (AnyFloat<T>) {
-      using F = std::conditional_t<std::is_same_v<T, double>, double, float>;
-      const uint64_t mask = sizeof(F) == 4 ? 0xffffffffu : ~uint64_t{0};
-      for (int64_t i = 0; i < n; ++i) {
-        const F v = static_cast<F>(x[i * stride]);
-        uint64_t key = FloatKey(v, total_order);
-        // NaNs sort last in both directions unless the order is total.
-        if (descending && (total_order || v == v)) key = ~key & mask;
-        keys[i] = key;
+      if (total_order) {
+        descending ? FloatKeys<T, Key, true, true>(x, n, keys) : FloatKeys<T, Key, true, false>(x, n, keys);
+      } else {
+        descending ? FloatKeys<T, Key, false, true>(x, n, keys) : FloatKeys<T, Key, false, false>(x, n, keys);
       }
     } else if constexpr (!AnyComplex<T>) {
-      const bool flip = IsSigned(type);
-      const uint64_t mask = ~uint64_t{0} >> (64 - 8 * sizeof(T));
-      for (int64_t i = 0; i < n; ++i) {
-        uint64_t key = static_cast<uint64_t>(static_cast<int64_t>(x[i * stride])) & mask;
-        if (flip) key ^= uint64_t{1} << (8 * sizeof(T) - 1);
-        keys[i] = descending ? ~key & mask : key;
-      }
+      const Key mask = static_cast<Key>(~uint64_t{0} >> (64 - 8 * sizeof(T)));
+      Key flip = IsSigned(type) ? static_cast<Key>(uint64_t{1} << (8 * sizeof(T) - 1)) : Key{0};
+      if (descending) flip ^= mask;
+      ForEachElement(n, [=](int64_t i) { keys[i] = (static_cast<Key>(static_cast<int64_t>(x[i])) & mask) ^ flip; });
     }
   });
 }
+template void KeyOrder::MakeKeys(const std::byte*, int64_t, uint32_t*) const;
+template void KeyOrder::MakeKeys(const std::byte*, int64_t, uint64_t*) const;
 
 absl::Span<uint64_t> KeySorter::Keys(size_t n) {
   n_ = n;

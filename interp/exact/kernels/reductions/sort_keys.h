@@ -24,8 +24,11 @@ struct KeyOrder {
 
   // Returns false for types without an order (complex).
   bool Supported() const;
-  // Computes keys of n elements, `stride` elements apart.
-  void MakeKeys(const std::byte* elements, int64_t stride, int64_t n, uint64_t* keys) const;
+  // Returns true if the keys have at most 32 bits.
+  bool Narrow() const { return BitsOf(type) <= 32; }
+  // Computes keys of n contiguous elements. Key: uint64_t, or uint32_t if they are narrow.
+  template <typename Key>
+  void MakeKeys(const std::byte* elements, int64_t n, Key* keys) const;
 };
 
 // Sorts positions 0 .. n-1 by keys[position], equal keys in order of position.

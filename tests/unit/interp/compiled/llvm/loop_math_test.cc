@@ -2,6 +2,7 @@
 // Errors of the functions in generated loops, in units in the last place of the result, against double.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -91,8 +92,14 @@ INSTANTIATE_TEST_SUITE_P(All, LoopMathTest,
                                          Function{"log", [](double x) { return std::log(x); }},
                                          Function{"tanh", [](double x) { return std::tanh(x); }},
                                          Function{"logistic", [](double x) { return 1 / (1 + std::exp(-x)); }},
-                                         Function{"erf", [](double x) { return std::erf(x); }}),
-                         [](const auto& info) { return std::string(info.param.opcode); });
+                                         Function{"erf", [](double x) { return std::erf(x); }},
+                                         Function{"exponential-minus-one", [](double x) { return std::expm1(x); }},
+                                         Function{"log-plus-one", [](double x) { return std::log1p(x); }}),
+                         [](const auto& info) {
+                           std::string name = info.param.opcode;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace hlokit::interp::compiled
