@@ -92,7 +92,8 @@ bool CompiledKernels::PrepareWhile(CompiledComputationBuilder& builder) {
   choice.instruction = choice.loop = builder.instruction().id();
   std::vector<LoopProgram> programs;
   std::vector<Instruction> members;
-  const PrepareResult result = PrepareWhileLoop(builder, observation_, &code_, &programs, &members);
+  const PrepareResult result = PrepareWhileLoop(
+      builder, [&](Instruction i) { return observation_.Shows(i.id()); }, &code_, &programs, &members);
   if (result.unsupported()) {
     choice.reason = result.reason();
     choices_.push_back(std::move(choice));

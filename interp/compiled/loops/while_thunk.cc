@@ -161,21 +161,22 @@ class ScalarComputation {
   absl::flat_hash_map<uint32_t, Nodes> tuples_;  // by instruction id
 };
 
-bool IsObserved(const ObservationRequest& observation, Computation computation) {
+bool HasAny(Computation computation, const std::function<bool(Instruction)>& is) {
   for (Instruction i : computation.instructions()) {
-    if (observation.Shows(i.id())) return true;
+    if (is(i)) return true;
   }
   return false;
 }
 
 }  // namespace
 
-PrepareResult PrepareWhileLoop(CompiledComputationBuilder& b, const ObservationRequest& observation, ProgramCode* code,
-                               std::vector<LoopProgram>* programs, std::vector<Instruction>* members) {
+PrepareResult PrepareWhileLoop(CompiledComputationBuilder& b, const std::function<bool(Instruction)>& is_observed,
+                               ProgramCode* code, std::vector<LoopProgram>* programs,
+                               std::vector<Instruction>* members) {
   const Instruction instruction = b.instruction();
   const Computation condition = instruction.computation_attr(Attr::kCondition);
   const Computation body = instruction.computation_attr(Attr::kBody);
-  if (!condition.valid() || !body.valid() || IsObserved(observation, condition) || IsObserved(observation, body)) {
+  if (!condition.valid() || !body.valid() || HasAny(condition, is_observed) || HasAny(body, is_observed)) {
     return PrepareResult::Unsupported();
   }
   std::vector<Shape> leaves;
