@@ -64,6 +64,11 @@ class LineTransform {
     PowerOfTwo(kernel_.data());
   }
 
+  // Returns the transform of lines in vectors; null: there is none for this length.
+  LineFft* vectors() { return vectors_ && chirp_.empty() && n_ == size_ ? &*vectors_ : nullptr; }
+  // Counts a line of `vectors`; returns true if the run is to stop.
+  bool StopsAfterLine() { return StopsAfter(size_); }
+
   // Transforms `x` in place.
   void Run(Complex* x) {
     if (stopped_) return;
@@ -196,6 +201,17 @@ void ForEachCommon(const Dims& a, const Dims& b, Body body) {
   }
 }
 
+// Lines of c64 whose length is a power of two, and not changed.
+void RunLines(const FftParams& p, LineTransform<double>* transform, const std::byte* in, std::byte* out, int64_t begin,
+              int64_t end) {
+  const int64_t n = p.lengths[0];
+  const auto* from = reinterpret_cast<const std::complex<float>*>(in);
+  auto* to = reinterpret_cast<std::complex<float>*>(out);
+  for (int64_t batch = begin; batch < end && !transform->StopsAfterLine(); ++batch) {
+    transform->vectors()->Run(from + batch * n, to + batch * n, p.type == FftType::kIfft);
+  }
+}
+
 template <typename Real, typename Stored>
 void RunBatches(const FftParams& p, const std::byte* in, std::byte* out, RunContext& context) {
   using Complex = std::complex<Real>;
@@ -214,6 +230,12 @@ void RunBatches(const FftParams& p, const std::byte* in, std::byte* out, RunCont
   const int64_t in_count = ElementCount(p.in_dims);
   const int64_t out_count = ElementCount(p.out_dims);
   context.ParallelFor(p.batches, static_cast<double>(full_count) * 100, [&](int64_t begin, int64_t end) {
+    if constexpr (std::is_same_v<Stored, float>) {
+      if (rank == 1 && !real_in && !real_out && p.in_dims == p.lengths && p.out_dims == p.lengths) {
+        LineTransform<double> transform(static_cast<size_t>(minor), context);
+        if (transform.vectors() != nullptr) return RunLines(p, &transform, in, out, begin, end);
+      }
+    }
     std::vector<Complex> data(static_cast<size_t>(complex_count));
     std::vector<Real> reals(static_cast<size_t>(real_in || real_out ? full_count : 0));
     std::vector<Complex> line(static_cast<size_t>(*std::max_element(p.lengths.begin(), p.lengths.end())));

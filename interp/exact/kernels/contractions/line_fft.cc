@@ -150,16 +150,21 @@ LineFft::LineFft(size_t n, std::complex<double> (*root)(size_t k, size_t n)) : n
   }
 }
 
-void LineFft::Run(std::complex<double>* x) {
+template <typename T>
+void LineFft::Transform(const std::complex<T>* from, std::complex<T>* to, double sign, double scale) {
   const Parts a = {memory_.data(), memory_.data() + n_};
   const Parts b = {memory_.data() + 2 * n_, memory_.data() + 3 * n_};
   for (size_t i = 0; i < n_; ++i) {
-    a.re[i] = x[i].real();
-    a.im[i] = x[i].imag();
+    a.re[i] = static_cast<double>(from[i].real());
+    a.im[i] = static_cast<double>(from[i].imag()) * sign;
   }
   static const auto stages = ForHost(Sse4Stages, Avx2Stages, Avx512Stages);
   const Parts result = stages(a, b, n_, roots_.data());
-  for (size_t i = 0; i < n_; ++i) x[i] = {result.re[i], result.im[i]};
+  for (size_t i = 0; i < n_; ++i) {
+    to[i] = {static_cast<T>(result.re[i] * scale), static_cast<T>(result.im[i] * (sign * scale))};
+  }
 }
+template void LineFft::Transform(const std::complex<double>*, std::complex<double>*, double, double);
+template void LineFft::Transform(const std::complex<float>*, std::complex<float>*, double, double);
 
 }  // namespace hlokit::interp

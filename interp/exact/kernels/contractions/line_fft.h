@@ -17,9 +17,17 @@ class LineFft {
   LineFft(size_t n, std::complex<double> (*root)(size_t k, size_t n));
 
   // Transforms `x`, n numbers, in place, with the exponent's sign -1.
-  void Run(std::complex<double>* x);
+  void Run(std::complex<double>* x) { Transform(x, x, 1, 1); }
+  // The same from and to floats; `inverse`: with the sign 1, and divided by n.
+  void Run(const std::complex<float>* from, std::complex<float>* to, bool inverse) {
+    Transform(from, to, inverse ? -1 : 1, inverse ? 1 / static_cast<double>(n_) : 1);
+  }
 
  private:
+  // Imaginary parts are multiplied by `sign` before and after, results by `scale`.
+  template <typename T>
+  void Transform(const std::complex<T>* from, std::complex<T>* to, double sign, double scale);
+
   size_t n_;
   std::vector<double> roots_;   // of each stage: the real parts of the first quarter's roots, and the imaginary ones
   std::vector<double> memory_;  // real and imaginary parts of both arrays

@@ -30,24 +30,25 @@ struct ScatterParams : ThunkParams {
   LoopNest window;                       // operands: the input, each update
   StridedCopy assign;                    // of a window, where the function returns the update
   ElementFn combine = nullptr;           // the function, if it is one operation on contiguous elements of one input
-  ScatterElementsFn elements = nullptr;  // if windows of one input have one element at one index
+  ScatterElementsFn elements = nullptr;  // if windows of one input are contiguous, at one index
   // Windows with different starts have no elements in common.
   bool disjoint = false;
 };
 
 constexpr int64_t kElementsBetweenChecks = int64_t{1} << 18;
 
-// As ApplyUpdates, for windows of single elements.
+// As ApplyUpdates, for `elements`.
 void ApplyElements(const ScatterParams& p, const std::byte* const* in, std::byte* out, int64_t begin, int64_t end,
                    ScatterShare share, RunContext& context) {
   const IndexedWindows& w = p.windows;
   const IndexedWindows::Component& c = w.components[0];
   const int64_t n = w.outer.inner_size(), index_bytes = BytesOf(w.index_type);
   const int64_t* strides = w.outer.inner_strides();
-  int64_t until_check = kElementsBetweenChecks;
+  const int64_t between_checks = std::max<int64_t>(1, kElementsBetweenChecks / p.window.inner_size());
+  int64_t until_check = between_checks;
   w.outer.ForEachRun(begin, end, [&](const int64_t* at) {
-    for (int64_t first = 0; first < n && !context.failed(); first += kElementsBetweenChecks) {
-      const int64_t m = std::min(kElementsBetweenChecks, n - first);
+    for (int64_t first = 0; first < n && !context.failed(); first += between_checks) {
+      const int64_t m = std::min(between_checks, n - first);
       const ScatterRun run = {in[1] + (at[0] + first * strides[0] + c.offset) * index_bytes,
                               strides[0],
                               in[2] + (at[2] + first * strides[2]) * p.bytes[0],
@@ -55,12 +56,13 @@ void ApplyElements(const ScatterParams& p, const std::byte* const* in, std::byte
                               at[1] + first * strides[1],
                               strides[1],
                               c.array_stride,
-                              c.limit};
+                              c.limit,
+                              p.window.inner_size()};
       p.elements(run, out, m, share);
       until_check -= m;
       if (until_check > 0) continue;
       if (context.ShouldStop()) return;
-      until_check = kElementsBetweenChecks;
+      until_check = between_checks;
     }
   });
 }
@@ -256,7 +258,8 @@ void PrepareScatter(CompiledComputationBuilder& b) {
     const int64_t* inner = params->window.inner_strides();
     const bool contiguous = params->window.inner_size() == 1 || (inner[0] == 1 && inner[1] == 1);
     if (count == 1 && contiguous) params->combine = CombineFn(function->recognized_op(), views[0].type());
-    if (count == 1 && w.components.size() == 1 && w.long_batches.empty() && ElementCount(w.window_sizes) == 1) {
+    if (count == 1 && contiguous && w.components.size() == 1 && w.long_batches.empty() &&
+        params->window.outer_count() == 1) {
       params->elements = ScatterElementsOf(function->recognized_op(), views[0].type(), w.index_type);
     }
     if (count == 1)

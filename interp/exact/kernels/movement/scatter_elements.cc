@@ -2,6 +2,7 @@
 #include "interp/exact/kernels/movement/scatter_elements.h"
 
 #include "interp/exact/kernels/arithmetic.h"
+#include "interp/exact/kernels/element_loop.h"
 
 namespace hlokit::interp {
 namespace {
@@ -23,7 +24,13 @@ void Scatter(const ScatterRun& run, std::byte* out, int64_t n, ScatterShare shar
     if (index < 0 || index > run.limit) continue;
     const int64_t at = run.start + i * run.start_stride + index * run.index_step;
     if (share.parts > 1 && !share.Has(at)) continue;
-    to[at] = Op::Apply(to[at], updates[i * run.update_stride]);
+    if (run.length == 1) {
+      to[at] = Op::Apply(to[at], updates[i * run.update_stride]);
+      continue;
+    }
+    T* row = to + at;
+    const T* update = updates + i * run.update_stride;
+    ForEachElement(run.length, [=](int64_t e) { row[e] = Op::Apply(row[e], update[e]); });
   }
 }
 

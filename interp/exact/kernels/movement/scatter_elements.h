@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scatter of single elements at one index each (histograms, counts, `x.at[i].add(y)`), compiled for the usual types and
-// functions.
+// Scatter of elements, or of contiguous rows, at one index each (histograms, sums of segments, `x.at[i].add(y)`),
+// compiled for the usual types and functions.
 #ifndef HLOKIT_INTERP_EXACT_KERNELS_MOVEMENT_SCATTER_ELEMENTS_H_
 #define HLOKIT_INTERP_EXACT_KERNELS_MOVEMENT_SCATTER_ELEMENTS_H_
 
@@ -23,7 +23,7 @@ struct ScatterShare {
   }
 };
 
-// A run of elements: addresses of the first index and update, distances in elements of their types.
+// A run of windows: addresses of the first index and update, distances in elements of their types.
 struct ScatterRun {
   const std::byte* indices;
   int64_t index_stride;
@@ -35,6 +35,7 @@ struct ScatterRun {
   int64_t start_stride;
   int64_t index_step;
   int64_t limit;
+  int64_t length;  // elements of a window, contiguous in the result and in the updates
 };
 
 using ScatterElementsFn = void (*)(const ScatterRun& run, std::byte* out, int64_t n, ScatterShare share);
