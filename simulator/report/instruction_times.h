@@ -16,7 +16,8 @@ namespace hlokit::tpu {
 struct InstructionTime {
   Instruction instruction;  // of the compiled module
   double seconds = 0;
-  double runs = 1;  // in an execution of the module
+  double runs = 1;     // in an execution of the module
+  double exposed = 0;  // seconds that the core waits for it, of a collective
 };
 
 struct InstructionTimes {

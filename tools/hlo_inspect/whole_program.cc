@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "ir/core/str_cat.h"
 #include "ir/sharding/unpartitioned.h"
 
 namespace hlokit::cli {
@@ -38,10 +39,27 @@ void WriteUnpartitionedNote(const Module& module, TextWriter* out) {
 void WriteMemoryNote(const Module& module, TextWriter* out) {
   const int64_t devices = DevicesOfWholeProgram(module);
   if (devices > 1) {
-    *out << "  not partitioned: bytes of all " << devices << " devices, before fusion; of one: " << kCompiled << "\n";
+    *out << "  not partitioned: bytes of all " << devices
+         << " devices, not compiled: in post-order, without fusion, padding and "
+         << "recomputation; of one: " << kCompiled << "\n";
   } else if (!module.header().is_scheduled && !IsFused(module)) {
-    *out << "  before fusion, which removes arrays; as compiled: " << kCompiled << "\n";
+    *out << "  not compiled: in post-order, without fusion, padding and recomputation; as compiled: " << kCompiled
+         << "\n";
   }
+}
+
+void WriteUncountedLoopsNote(const std::vector<Instruction>& loops, TextWriter* out) {
+  constexpr size_t kMaxNamed = 4;
+  if (loops.empty()) return;
+  *out << "  " << Counted(loops.size(), "loop") << " of unknown trip count, of which one iteration is counted: ";
+  for (size_t k = 0; k < std::min(loops.size(), kMaxNamed); ++k) *out << (k == 0 ? "" : ", ") << loops[k].name();
+  *out << (loops.size() > kMaxNamed ? ", ...\n" : "\n");
+}
+
+void WriteUncountedLoops(const std::vector<Instruction>& loops, JsonWriter* json) {
+  json->Key("uncounted_loops").BeginArray();
+  for (const Instruction loop : loops) json->Value(loop.name());
+  json->EndArray();
 }
 
 void WriteWholeProgramMember(const Module& module, JsonWriter* json) {

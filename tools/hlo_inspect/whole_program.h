@@ -3,6 +3,8 @@
 #ifndef HLOKIT_TOOLS_HLO_INSPECT_WHOLE_PROGRAM_H_
 #define HLOKIT_TOOLS_HLO_INSPECT_WHOLE_PROGRAM_H_
 
+#include <vector>
+
 #include "ir/core/json_writer.h"
 #include "ir/core/text_writer.h"
 #include "ir/graph/module.h"
@@ -15,6 +17,10 @@ void WriteWholeProgramNote(const Module& module, TextWriter* out);
 void WriteUnpartitionedNote(const Module& module, TextWriter* out);
 // As above, for live bytes, which fusion changes too.
 void WriteMemoryNote(const Module& module, TextWriter* out);
+// Prints a line that names the loops of which one iteration is counted, if there are any.
+void WriteUncountedLoopsNote(const std::vector<Instruction>& loops, TextWriter* out);
+// Writes the member `uncounted_loops`: their names.
+void WriteUncountedLoops(const std::vector<Instruction>& loops, JsonWriter* json);
 // Writes the member `whole_program_devices`: 1 if the module is partitioned.
 void WriteWholeProgramMember(const Module& module, JsonWriter* json);
 

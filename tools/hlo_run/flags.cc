@@ -380,6 +380,9 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   AddFlags(&app, flags, &tolerance);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv, ValueKinds())) return exit_code;
   flags->simulation.names = cli::FlagNames(app);
+  if (const std::optional<int> code = flags->simulation.remarks.Prepare("hlo-run", !flags->simulation.page.empty())) {
+    return code;
+  }
   flags->replicas_given = app.count("--replicas") > 0;
   flags->partitions_given = app.count("--partitions") > 0;
   flags->padding_given = app.count("--padding") > 0;
