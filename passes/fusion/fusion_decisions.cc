@@ -71,11 +71,17 @@ void FusionPlanner::RemarkPlaced(Node n, const Decision& decision) {
   }
 }
 
-// The groups are those of current_users_ before the groups were joined.
+// The groups are those of current_users_ before the groups were joined. A group is named by the member that reads the
+// value, or, where that is a copy of one instruction in both, by a member of its own.
 void FusionPlanner::RemarkSiblings(Node n, size_t first, size_t second, std::string_view cause) {
+  const auto group = [&](size_t k) { return current_users_.groups[k].group; };
   const auto reader = [&](size_t k) { return order_[current_users_.readers[current_users_.groups[k].first].user]; };
-  const Node group = group_order_.Find(current_users_.groups[second].group);
-  remarks_->AddSiblings(order_[n], reader(first), reader(second), MembersFor(group), cause);
+  InstructionId a = reader(first), b = reader(second);
+  if (a == b) {
+    a = order_[group(first)];
+    b = order_[group(second)];
+  }
+  if (a != b) remarks_->AddSiblings(order_[n], a, b, MembersFor(group_order_.Find(group(second))), cause);
 }
 
 }  // namespace hlokit

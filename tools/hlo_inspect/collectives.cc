@@ -26,7 +26,8 @@
 namespace hlokit::cli {
 namespace {
 
-const std::vector<std::string> kColumns = {"kind", "shape", "groups", "scope", "line", "computation", "instruction"};
+const std::vector<std::string> kGroupColumns = {"kind", "shape",       "groups",     "scope",
+                                                "line", "computation", "instruction"};
 
 struct CollectivesFlags : InspectFlags {
   std::vector<std::string> by = {"kind", "shape", "groups"};
@@ -43,7 +44,7 @@ struct Collective {
 };
 
 // Collectives with equal keys.
-struct Group {
+struct CollectiveGroup {
   std::vector<std::string> key;
   int64_t count = 0;  // of instructions
   int64_t runs = 0;
@@ -52,24 +53,24 @@ struct Group {
   double seconds = 0, exposed = 0;
 };
 
-struct Report {
+struct CollectiveReport {
   std::vector<Collective> collectives;
-  std::vector<Group> groups;  // the most bytes first; with --device the most exposed time
-  Group total;
+  std::vector<CollectiveGroup> groups;  // the most bytes first; with --device the most exposed time
+  CollectiveGroup total;
   std::vector<Instruction> uncounted;  // loops
 };
 
-std::string KeyOf(const tpu::CollectiveRow& row, const std::string& column) {
+std::string ColumnText(const tpu::CollectiveRow& row, const std::string& column) {
   if (column == "kind") return row.kind;
   if (column == "shape") return ToString(row.instruction.shape(), /*with_layout=*/false);
   if (column == "groups") return row.groups.empty() ? "{}" : row.groups;
-  if (column == "scope") return hlokit::KeyOf(row.instruction, CostKey::kScope);
-  if (column == "line") return hlokit::KeyOf(row.instruction, CostKey::kSourceLine);
+  if (column == "scope") return KeyOf(row.instruction, CostKey::kScope);
+  if (column == "line") return KeyOf(row.instruction, CostKey::kSourceLine);
   if (column == "computation") return std::string(row.instruction.parent().name());
   return std::string(row.instruction.name());
 }
 
-void AddTo(const Collective& collective, Group* group) {
+void AddTo(const Collective& collective, CollectiveGroup* group) {
   ++group->count;
   group->runs = SaturatingAdd(group->runs, collective.runs);
   group->async += collective.row.async;
@@ -80,8 +81,8 @@ void AddTo(const Collective& collective, Group* group) {
 }
 
 // `times`: of the module, or null.
-Report ReportOn(const CollectivesFlags& flags, const Module& module, const tpu::InstructionTimes* times) {
-  Report report;
+CollectiveReport ReportOn(const CollectivesFlags& flags, const Module& module, const tpu::InstructionTimes* times) {
+  CollectiveReport report;
   ExecutionCounts runs = CountExecutions(module, /*trip_counts=*/true);
   report.uncounted = std::move(runs.uncounted);
   std::map<uint32_t, std::pair<double, double>> seconds;  // by instruction: time, and exposed
@@ -92,7 +93,7 @@ Report ReportOn(const CollectivesFlags& flags, const Module& module, const tpu::
       exposed = std::max(exposed, time.exposed);
     }
   }
-  std::map<std::vector<std::string>, Group> groups;
+  std::map<std::vector<std::string>, CollectiveGroup> groups;
   for (tpu::CollectiveRow& row : tpu::CollectiveTable(module)) {
     Collective collective{std::move(row)};
     collective.runs = runs.computations[collective.row.instruction.parent().id().value].times;
@@ -100,7 +101,7 @@ Report ReportOn(const CollectivesFlags& flags, const Module& module, const tpu::
       std::tie(collective.seconds, collective.exposed) = found->second;
     }
     std::vector<std::string> key;
-    for (const std::string& column : flags.by) key.push_back(KeyOf(collective.row, column));
+    for (const std::string& column : flags.by) key.push_back(ColumnText(collective.row, column));
     AddTo(collective, &groups[key]);
     AddTo(collective, &report.total);
     report.collectives.push_back(std::move(collective));
@@ -109,22 +110,22 @@ Report ReportOn(const CollectivesFlags& flags, const Module& module, const tpu::
     group.key = key;
     report.groups.push_back(std::move(group));
   }
-  std::stable_sort(report.groups.begin(), report.groups.end(), [](const Group& a, const Group& b) {
+  std::stable_sort(report.groups.begin(), report.groups.end(), [](const CollectiveGroup& a, const CollectiveGroup& b) {
     if (a.exposed != b.exposed) return a.exposed > b.exposed;
     return a.bytes != b.bytes ? a.bytes > b.bytes : a.runs > b.runs;
   });
   return report;
 }
 
-void WriteGroupMembers(const CollectivesFlags& flags, const Group& group, JsonWriter* json) {
+void WriteGroupMembers(const CollectivesFlags& flags, const CollectiveGroup& group, JsonWriter* json) {
   json->Member("count", group.count).Member("runs", group.runs).Member("async", group.async);
   json->Member("overlapped", group.overlapped).Member("bytes", group.bytes);
   if (flags.device.empty()) return;
   json->Key("time_us").Rounded(1e6 * group.seconds, 6).Key("exposed_us").Rounded(1e6 * group.exposed, 6);
 }
 
-void WriteJson(const CollectivesFlags& flags, const InputPart& part, const Module& module, const Report& report,
-               JsonWriter* json) {
+void WriteJson(const CollectivesFlags& flags, const InputPart& part, const Module& module,
+               const CollectiveReport& report, JsonWriter* json) {
   const TextLines lines(part.source->text());
   BeginModule(part, module, json);
   WriteWholeProgramMember(module, json);
@@ -145,14 +146,14 @@ void WriteJson(const CollectivesFlags& flags, const InputPart& part, const Modul
   json->EndArray().Key("by").BeginArray();
   for (const std::string& column : flags.by) json->Value(column);
   json->EndArray().Key("rows").BeginArray();
-  for (const Group& group : report.groups) {
+  for (const CollectiveGroup& group : report.groups) {
     json->BeginObject();
     for (size_t k = 0; k < flags.by.size(); ++k) json->Member(flags.by[k], group.key[k]);
     WriteGroupMembers(flags, group, json);
     json->EndObject();
   }
   json->EndArray().Key("totals").BeginArray();
-  std::map<std::string, Group> totals;
+  std::map<std::string, CollectiveGroup> totals;
   for (const Collective& c : report.collectives) AddTo(c, &totals[c.row.kind]);
   for (const auto& [kind, total] : totals) {
     json->BeginObject().Member("kind", kind);
@@ -169,15 +170,15 @@ std::string Shortened(const std::string& text) {
   return text.size() > kMaxSize ? StrCat(text.substr(0, kMaxSize - 3), "...") : text;
 }
 
-void WriteNumbers(const CollectivesFlags& flags, const Group& group, TextWriter* out) {
+void WriteNumbers(const CollectivesFlags& flags, const CollectiveGroup& group, TextWriter* out) {
   *out << absl::StrFormat("%7d %7d %7d %11d %12s", group.count, group.runs, group.async, group.overlapped,
                           HumanBytes(group.bytes));
   if (flags.device.empty()) return;
   *out << absl::StrFormat(" %10s %10s", tpu::FormatSeconds(group.seconds), tpu::FormatSeconds(group.exposed));
 }
 
-void WriteText(const CollectivesFlags& flags, const InputPart& part, const Module& module, const Report& report,
-               TextWriter* out) {
+void WriteText(const CollectivesFlags& flags, const InputPart& part, const Module& module,
+               const CollectiveReport& report, TextWriter* out) {
   const TextLines lines(part.source->text());
   *out << part.label() << ": " << Counted(report.total.count, "collective");
   if (!flags.device.empty()) *out << ", as compiled for " << flags.device;
@@ -223,7 +224,7 @@ bool Write(const CollectivesFlags& flags, const InputPart& part, const Module& m
     if (!times) return false;
   }
   const Module& shown = times ? *times->compiled : module;
-  const Report report = ReportOn(flags, shown, times ? &*times : nullptr);
+  const CollectiveReport report = ReportOn(flags, shown, times ? &*times : nullptr);
   if (flags.json) {
     WriteJson(flags, part, shown, report, json);
   } else {
@@ -256,7 +257,7 @@ InspectCommand AddCollectivesCommand(CLI::App* app) {
                    "what to group by, separated by commas: kind, shape, groups, scope, line (of the source), "
                    "computation, instruction")
       ->delimiter(',')
-      ->check(CLI::IsMember(kColumns))
+      ->check(CLI::IsMember(kGroupColumns))
       ->allow_extra_args(false)
       ->default_str("kind,shape,groups");
   command
