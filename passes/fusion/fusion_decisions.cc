@@ -26,7 +26,10 @@ InstructionId FusionPlanner::ReaderIn(Node representative) const {
 
 // An instruction that is never in a fusion, and an update in place, which no consumer computes.
 void FusionPlanner::RemarkInitial(Node n) {
-  const auto may_be_fused = [&](Node other) { return info_[other].fusion_class != FusionClass::kOpaque; };
+  // By its opcode: shapes and control edges may forbid it.
+  const auto may_be_fused = [&](Node other) {
+    return FusionClassOf(module_.record(order_[other]).opcode) != FusionClass::kOpaque;
+  };
   const FusionClass c = info_[n].fusion_class;
   if (c == FusionClass::kOpaque) {
     const absl::Span<const Node> operands = OperandsOf(n), users = UsersOf(n);

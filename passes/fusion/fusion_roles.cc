@@ -102,20 +102,21 @@ std::optional<FusionPlanner::Role> FusionPlanner::RoleIn(Node n, const ConsumerG
       if (!all_exact || !once || role.zone != LoopRegion::kResult || g.single_result) {
         return Reject(RemarkRule::kReductionNotAtEnd);
       }
-      if (info.elements != g.size) return Reject(RemarkRule::kLoopSizesDiffer);
+      if (info.elements != g.size) return Reject(RemarkRule::kReductionNotAtEnd);
       if (g.hero != kNone && !SameReduction(n, g.hero)) return Reject(RemarkRule::kReductionKindsDiffer);
       break;
     case FusionClass::kContraction:
       if (!all_exact || !once || g.single_result || g.multiplies) return Reject(RemarkRule::kContractionOperand);
       if (g.hero == kNone) {
-        if (role.zone != LoopRegion::kResult) return Reject(RemarkRule::kContractionOperand);
-        if (info.elements != g.size) return Reject(RemarkRule::kLoopSizesDiffer);
-      } else {
-        const bool reduces = info_[g.hero].fusion_class == FusionClass::kReduce;
-        if (!limits_.reduction_epilogues || !reduces || role.zone != LoopRegion::kReduced) {
+        if (role.zone != LoopRegion::kResult || info.elements != g.size) {
           return Reject(RemarkRule::kContractionOperand);
         }
-        if (info.elements != g.reduced_size) return Reject(RemarkRule::kLoopSizesDiffer);
+      } else {
+        const bool reduces = info_[g.hero].fusion_class == FusionClass::kReduce;
+        if (!limits_.reduction_epilogues || !reduces || role.zone != LoopRegion::kReduced ||
+            info.elements != g.reduced_size) {
+          return Reject(RemarkRule::kContractionOperand);
+        }
       }
       break;
     case FusionClass::kExpensive:

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/layout/layout_remarks.h"
 
+#include <functional>
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "ir/core/str_cat.h"
 #include "ir/ops/opcode_set.h"
 #include "passes/analysis/call_graph.h"
@@ -24,6 +26,22 @@ std::string OrderText(Shape array) {
 
 bool HasSameOrder(Shape a, Shape b) {
   return a.has_layout() && b.has_layout() && a.layout()->minor_to_major == b.layout()->minor_to_major;
+}
+
+// Returns true if a transpose or reshape with these layouts moves no data.
+bool MovesNothing(Instruction i) {
+  const Shape from = i.operand(0).shape(), to = i.shape();
+  if (tpu::HasTiles(from) || tpu::HasTiles(to)) return IsLayoutBitcast(i);
+  const absl::Span<const int64_t> in = from.layout()->minor_to_major, out = to.layout()->minor_to_major;
+  if (i.opcode() == Opcode::kReshape) {
+    return absl::c_is_sorted(in, std::greater<>()) && absl::c_is_sorted(out, std::greater<>());
+  }
+  const absl::Span<const int64_t> permutation = i.list_attr(Attr::kDimensions);
+  if (in.size() != out.size() || permutation.size() != out.size()) return false;
+  for (size_t k = 0; k < out.size(); ++k) {
+    if (permutation[static_cast<size_t>(out[k])] != in[k]) return false;
+  }
+  return true;
 }
 
 // Returns the user that most likely fixes the layout of the value: one with a preference or a constraint, else the
@@ -95,7 +113,7 @@ void LayoutRemarks::VisitCopy(Instruction i) {
 void LayoutRemarks::VisitMove(Instruction i) {
   if (!i.shape().IsArray() || !i.shape().has_layout() || !i.operand(0).shape().has_layout()) return;
   if (i.shape().element_count() <= 1) return;
-  if (IsLayoutBitcast(i)) {
+  if (MovesNothing(i)) {
     if (i.opcode() != Opcode::kTranspose) return;
     Remark remark(RemarkRule::kTransposeIsBitcast, i);
     remark.Text(" moves nothing: its result has the memory order of ").Name("Operand", i.operand(0)).Text(",");

@@ -391,9 +391,7 @@ void Assigner::AllocatePinned() {
   }
   for (const CandidateInterval* interval : interval_of) {
     if (in_vmem_.contains(interval->value.value)) continue;
-    const bool fits = Fits(interval->from, interval->to, interval->bytes);
-    remarks_.AddMissed(fits ? RemarkRule::kVmemSavesNothing : RemarkRule::kVmemFull, interval->value, interval->from,
-                       interval->to, interval->bytes);
+    remarks_.AddMissed(RemarkRule::kVmemFull, interval->value, interval->from, interval->to, interval->bytes);
   }
   int64_t least = options_.vmem_bytes;
   for (int64_t bytes : free_bytes_) least = std::min(least, bytes);

@@ -66,7 +66,8 @@ void OverlapRemarks::Visit(Computation c) {
       continue;
     }
     if (HasTrait(i.opcode(), kEndsAsync)) {
-      const Instruction start = starts_.Find(i);
+      Instruction start = i.operand_count() > 0 ? i.operand(0) : Instruction();
+      if (start.valid() && !HasTrait(start.opcode(), kStartsAsync)) start = starts_.Find(i);
       const auto found = start.valid() ? open.find(start.id().value) : open.end();
       if (found == open.end()) continue;
       Instruction longest;

@@ -24,12 +24,12 @@ void VmemRemarks::AddPlaced(RemarkRule rule, InstructionId value, int32_t from, 
 void VmemRemarks::AddMissed(RemarkRule rule, InstructionId value, int32_t from, int32_t to, int64_t bytes) {
   if (collector_ == nullptr) return;
   Remark remark(rule, module_.instruction(value));
-  remark.Text(" stays in HBM: ");
   if (rule == RemarkRule::kVmemTooLarge) {
-    remark.Number("Bytes", bytes).Text(" bytes are more than the ").Number("Vmem", vmem_bytes_).Text(" of VMEM");
+    remark.Text(" stays in HBM: ").Number("Bytes", bytes).Text(" bytes are more than the ");
+    remark.Number("Vmem", vmem_bytes_).Text(" of VMEM");
   } else {
-    remark.Text("of ").Number("Bytes", bytes).Text(" bytes, for ").Number("Instructions", int64_t{to} - from + 1);
-    remark.Text(" instructions of the schedule: ").Text(InfoOf(rule).says);
+    remark.Text(" stays in HBM (").Number("Bytes", bytes).Text(" bytes, for ");
+    remark.Number("Instructions", int64_t{to} - from + 1).Text(" of the schedule): ").Text(InfoOf(rule).says);
   }
   if (rule == RemarkRule::kVmemFull) {
     // The largest that is there in the meantime.

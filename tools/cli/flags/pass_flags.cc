@@ -15,6 +15,7 @@
 #include "passes/documentation/documentation.h"
 #include "passes/dumps/pass_dump.h"
 #include "passes/instrumentation/verify_each.h"
+#include "passes/remarks/remark_text.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/text/regex.h"
@@ -40,6 +41,7 @@ void PassFlags::AddFlags(CLI::App* app) {
       ->type_name("PIPELINE");
   app->add_flag("--list-passes{text}", list_passes_, "print the passes and pipelines and exit; =markdown: in full")
       ->check(CLI::IsMember({"text", "markdown"}));
+  app->add_flag("--list-remarks", list_remarks_, "print the rules of --remarks as a table in Markdown and exit");
   app->add_flag(
          "--print-pipeline{short}", print_pipeline_,
          "print the pipeline of --passes in canonical form and exit; =expanded: with the passes of named pipelines")
@@ -105,6 +107,7 @@ std::optional<int> PassFlags::Prepare(std::string_view tool) {
     return PrintText(list_passes_ == "markdown" ? PassesAsMarkdown(PassRegistry::Get())
                                                 : PassesAsText(PassRegistry::Get()));
   }
+  if (list_remarks_) return PrintText(RemarkRulesAsMarkdown());
   absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(passes_);
   if (!pipeline.ok()) return UsageError(tool, std::string(pipeline.status().message()));
   pipeline_ = *std::move(pipeline);

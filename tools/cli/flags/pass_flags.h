@@ -41,6 +41,7 @@ class PassFlags {
 
   std::string passes_;
   std::string list_passes_;
+  bool list_remarks_ = false;
   std::string print_pipeline_;
   bool verify_each_ = true;
   std::string time_passes_;
