@@ -8,10 +8,11 @@
 
 namespace hlokit::tpu {
 
-absl::StatusOr<InstructionTimes> TimeInstructions(const SimulationOptions& options, const Module& module) {
+absl::StatusOr<InstructionTimes> TimeInstructions(const SimulationOptions& options, const Module& module,
+                                                  RemarkCollector* remarks) {
   InstructionTimes times;
   times.compiled = std::make_unique<Module>(module.Clone());
-  if (absl::Status s = Compile(options, "tpu", times.compiled.get()); !s.ok()) return s;
+  if (absl::Status s = Compile(options, "tpu", times.compiled.get(), {{}, nullptr, remarks}); !s.ok()) return s;
   const SimulatedModule simulated(*times.compiled, options);
   const Simulation& simulation = simulated.simulation;
   std::vector<double> exposed(times.compiled->instruction_id_bound(), 0);

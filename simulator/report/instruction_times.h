@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "ir/graph/module.h"
+#include "passes/remarks/remark.h"
 #include "simulator/report/device_report.h"
 #include "simulator/timing/simulator.h"
 
@@ -31,7 +32,9 @@ struct InstructionTimes {
 };
 
 // Compiles a copy of the module for the device (simulator/timing/compile.h) and simulates it.
-absl::StatusOr<InstructionTimes> TimeInstructions(const SimulationOptions& options, const Module& module);
+// `remarks`: gets those of the passes; null: nobody.
+absl::StatusOr<InstructionTimes> TimeInstructions(const SimulationOptions& options, const Module& module,
+                                                  RemarkCollector* remarks = nullptr);
 
 // Returns the seconds of each instruction over one execution, by InstructionId. Loops and calls have none of their own.
 std::vector<double> SecondsByInstruction(const Module& module, const Simulation& simulation);

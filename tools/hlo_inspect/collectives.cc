@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_format.h"
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
@@ -51,6 +52,7 @@ struct CollectiveGroup {
   int64_t async = 0, overlapped = 0;
   int64_t bytes = 0;  // of all runs
   double seconds = 0, exposed = 0;
+  const Collective* last = nullptr;  // that was added
 };
 
 struct CollectiveReport {
@@ -80,6 +82,13 @@ void AddTo(const Collective& collective, CollectiveGroup* group) {
   group->exposed += collective.exposed;
 }
 
+// Returns what overlaps a collective.
+std::string OverlapText(const tpu::CollectiveRow& row) {
+  if (!row.async) return "blocks";
+  return StrCat("beside ", Counted(row.overlapped_instructions, "instruction"), ", ",
+                HumanCount(static_cast<double>(row.overlapped_flops)), " flops, ", HumanBytes(row.overlapped_bytes));
+}
+
 // `times`: of the module, or null.
 CollectiveReport ReportOn(const CollectivesFlags& flags, const Module& module, const tpu::InstructionTimes* times) {
   CollectiveReport report;
@@ -100,11 +109,14 @@ CollectiveReport ReportOn(const CollectivesFlags& flags, const Module& module, c
     if (const auto found = seconds.find(collective.row.instruction.id().value); found != seconds.end()) {
       std::tie(collective.seconds, collective.exposed) = found->second;
     }
+    report.collectives.push_back(std::move(collective));
+  }
+  for (const Collective& collective : report.collectives) {
     std::vector<std::string> key;
     for (const std::string& column : flags.by) key.push_back(ColumnText(collective.row, column));
     AddTo(collective, &groups[key]);
+    groups[key].last = &collective;
     AddTo(collective, &report.total);
-    report.collectives.push_back(std::move(collective));
   }
   for (auto& [key, group] : groups) {
     group.key = key;
@@ -180,6 +192,7 @@ void WriteNumbers(const CollectivesFlags& flags, const CollectiveGroup& group, T
 void WriteText(const CollectivesFlags& flags, const InputPart& part, const Module& module,
                const CollectiveReport& report, TextWriter* out) {
   const TextLines lines(part.source->text());
+  const bool each = absl::c_linear_search(flags.by, "instruction");
   *out << part.label() << ": " << Counted(report.total.count, "collective");
   if (!flags.device.empty()) *out << ", as compiled for " << flags.device;
   *out << "\n";
@@ -195,17 +208,22 @@ void WriteText(const CollectivesFlags& flags, const InputPart& part, const Modul
   const auto write_key = [&](const auto& text_of) {
     for (size_t k = 0; k < widths.size(); ++k) {
       std::string text = text_of(k);
-      if (k + 1 < widths.size()) text.resize(std::max(widths[k], text.size()), ' ');
+      if (k + 1 < widths.size() || each) text.resize(std::max(widths[k], text.size()), ' ');
       *out << "  " << text;
     }
-    *out << "\n";
   };
   *out << absl::StrFormat("%7s %7s %7s %11s %12s", "count", "runs", "async", "overlapped", "bytes");
   if (!flags.device.empty()) *out << absl::StrFormat(" %10s %10s", "time", "exposed");
   write_key([&](size_t k) { return flags.by[k]; });
+  *out << (each ? "  line  overlap\n" : "\n");
   for (size_t g = 0; g < shown; ++g) {
     WriteNumbers(flags, report.groups[g], out);
     write_key([&](size_t k) { return Shortened(report.groups[g].key[k]); });
+    if (each) {
+      const tpu::CollectiveRow& row = report.groups[g].last->row;
+      *out << absl::StrFormat("  %4d  ", lines.Of(row.instruction)) << OverlapText(row);
+    }
+    *out << "\n";
   }
   if (report.groups.size() > shown)
     *out << "... " << static_cast<int64_t>(report.groups.size() - shown) << " more (--top)\n";

@@ -13,6 +13,7 @@
 #include "io/files/read_file.h"
 #include "ir/core/str_cat.h"
 #include "passes/view/graph_document.h"
+#include "passes/view/remark_lines.h"
 #include "runtime/observe/profile_directory.h"
 #include "simulator/export/advice_json.h"
 #include "simulator/export/host_profile.h"
@@ -85,6 +86,7 @@ bool WritePage(const SimulationFlags& flags, const tpu::ReportInput& input, cons
   GraphDocumentOptions graph;
   graph.device = flags.device;
   graph.seconds = tpu::SecondsByInstruction(input.module, input.simulation);
+  if (input.remarks != nullptr) graph.remarks = RemarkLinesOf(input.module, input.remarks->remarks());
   return cli::WriteReportPage(flags.page, json, GraphsJson({{&input.module, graph}}), diagnostics);
 }
 
