@@ -104,8 +104,10 @@ void AddArgumentFlags(CLI::App* app, Flags* flags) {
 
 void AddResultFlags(CLI::App* app, Flags* flags, std::string* tolerance) {
   app->add_flag("--print-results,!--no-print-results", flags->print_results, "print the results (default on)");
-  app->add_option("-o,--output", flags->output,
-                  "output file of the results; - is standard output; .npy, .npz and .safetensors files hold arrays")
+  app->add_option(
+         "-o,--output", flags->output,
+         "output file of the results; - is standard output; .npy, .npz and .safetensors files hold arrays, .json "
+         "texts by device")
       ->type_name("FILE")
       ->capture_default_str();
   app->add_option("--results-npy", flags->results_npy,
@@ -235,7 +237,8 @@ void AddDeviceFlags(CLI::App* app, Flags* flags) {
                  1, kMost)
       ->capture_default_str();
   app->add_flag("--results-by-device", flags->results_by_device,
-                "of a program that is partitioned first: print the parts of each device instead of whole results");
+                "print the results of each device below a line that names it, on one device too; of a program that is "
+                "partitioned first its parts instead of whole results");
   app->add_option_function<std::string>(
          "--padding",
          [flags](const std::string& name) {
