@@ -74,7 +74,6 @@ class Assigner {
   };
 
   void ComputePositions();
-  int64_t BytesHeldByCallees(Instruction i) const;
   int64_t PaddedBytes(Shape array) const { return tpu::PaddedBytes(shared_.tile, array); }
   absl::flat_hash_set<uint32_t> NamesOfState(const LoopVariantElement& element) const;
   double SavedBy(const LoopVariantElement& element);
@@ -125,13 +124,6 @@ class Assigner {
   absl::flat_hash_set<uint32_t> in_vmem_;
 };
 
-int64_t Assigner::BytesHeldByCallees(Instruction i) const {
-  int64_t held = 0;
-  if (i.opcode() == Opcode::kFusion) return held;
-  i.ForEachCallee([&](Computation callee) { held = std::max(held, shared_.held[callee.id().value]); });
-  return held;
-}
-
 void Assigner::ComputePositions() {
   for (Instruction i : c_.instructions()) order_.push_back(i.id());
   position_of_ = InstructionMap<int32_t>(order_);
@@ -141,7 +133,7 @@ void Assigner::ComputePositions() {
   for (size_t position = 0; position < order_.size(); ++position) {
     position_of_[order_[position]] = static_cast<int32_t>(position);
     const Instruction i = module_.instruction(order_[position]);
-    free_bytes_[position] -= BytesHeldByCallees(i);
+    free_bytes_[position] -= shared_.BytesHeldByCallees(i);
     if (!MightHaveCalledComputations(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
     closed_[position] = i.opcode() == Opcode::kWhile;
     i.ForEachCallee([&](Computation callee) { closed_[position] |= shared_.loops[callee.id().value]; });
@@ -566,7 +558,7 @@ absl::Status Assigner::Move() {
     counts_.peak_bytes = std::max(counts_.peak_bytes, options_.vmem_bytes - free_bytes_[position]);
     const Instruction i = module_.instruction(order_[position]);
     if (!MightHaveCalledComputations(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
-    const int64_t held = options_.vmem_bytes - free_bytes_[position] - BytesHeldByCallees(i);
+    const int64_t held = options_.vmem_bytes - free_bytes_[position] - shared_.BytesHeldByCallees(i);
     i.ForEachCallee([&](Computation callee) {
       int64_t& outside = shared_.outside[callee.id().value];
       outside = std::max(outside, held);

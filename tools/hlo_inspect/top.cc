@@ -105,7 +105,7 @@ void Write(const TopFlags& flags, const InputPart& part, const Module& module, c
       json->Member("used_devices", table.use.used_devices);
     } else {
       WriteWholeProgramMember(module, json);
-      WriteUncountedLoops(table.uncounted, json);
+      if (flags.by != "memory") WriteUncountedLoops(table.uncounted, json);
     }
     json->Member("total", table.total).Key("instructions").BeginArray();
     for (const Row& row : table.rows) {
