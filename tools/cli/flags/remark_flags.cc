@@ -78,7 +78,7 @@ std::string_view RemarkFlags::given() const {
 }
 
 void RemarkFlags::Write(bool elsewhere, DiagnosticReporter* diagnostics) const {
-  if (collector_ == nullptr) return;
+  if (collector_ == nullptr || given().empty()) return;
   const std::vector<Remark>& remarks = collector_->remarks();
   if (!output_.empty()) {
     WriteOutputFile(output_, diagnostics, [&](TextWriter& out) {
