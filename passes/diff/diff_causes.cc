@@ -22,6 +22,8 @@ namespace {
 constexpr size_t kMaxExamples = 3;
 constexpr size_t kMaxPatterns = 4;  // of one attribute that are lines of their own, or named in one line
 
+constexpr std::string_view kSizes = "sizes";
+
 enum class Rank : uint8_t { kProgram, kShape, kConsequence, kAnnotation };
 
 // Returns the factor from `before` to `after` as "x 2" or "x 1/2"; "" for zeros.
@@ -96,10 +98,14 @@ class CauseCollector {
   void VisitAttribute(Rank rank, std::string_view what, std::string_view before, std::string_view after,
                       Instruction example);
 
+  // By the texts before and after.
+  using PatternGroups = std::map<std::pair<std::string, std::string>, Group>;
+  void MergeRareSizes();
+  void AddAttribute(Rank rank, const std::string& what, const PatternGroups& patterns);
+
   std::map<Key, Group> groups_;
-  // Attributes, by name: the pairs by the texts before and after.
-  std::map<std::pair<Rank, std::string>, std::map<std::pair<std::string, std::string>, Group>> attributes_;
-  absl::flat_hash_set<std::string> counted_;  // groups that the current pair is in
+  std::map<std::pair<Rank, std::string>, PatternGroups> attributes_;  // by name
+  absl::flat_hash_set<std::string> counted_;                          // groups that the current pair is in
 };
 
 void CauseCollector::Add(Rank rank, std::string_view what, std::string_view change, std::string_view pattern,
@@ -136,7 +142,7 @@ void CauseCollector::VisitShapes(Instruction a, Instruction b) {
     for (int64_t d = 0; d < x.rank(); ++d) {
       if (x.dim(d) == y.dim(d)) continue;
       same_sizes = false;
-      Add(Rank::kShape, "sizes", FactorText(x.dim(d), y.dim(d)), StrCat(x.dim(d), " -> ", y.dim(d)), b);
+      Add(Rank::kShape, kSizes, FactorText(x.dim(d), y.dim(d)), StrCat(x.dim(d), " -> ", y.dim(d)), b);
     }
     if (same_sizes && x.element_type() == y.element_type()) {
       const auto layout = [](Shape shape) {
@@ -239,22 +245,55 @@ std::string PatternsText(const std::map<std::string, int64_t>& patterns) {
   return text;
 }
 
-std::vector<DiffCause> CauseCollector::Finish() {
-  // Attributes with a few patterns have a line for each; of others the patterns with one factor are one line.
-  for (const auto& [key, patterns] : attributes_) {
-    const auto& [rank, what] = key;
-    for (const auto& [texts, pairs] : patterns) {
-      const std::string pattern = StrCat(texts.first, " -> ", texts.second);
-      const std::string factor = CommonFactor(texts.first, texts.second);
-      std::string change = patterns.size() <= kMaxPatterns ? pattern : !factor.empty() ? factor : "various";
-      Group& group = groups_[{rank, what, std::move(change)}];
-      group.pairs += pairs.pairs;
-      for (Instruction example : pairs.examples) {
-        if (group.examples.size() < kMaxExamples) group.examples.push_back(example);
-      }
-      if (patterns.size() > kMaxPatterns) group.patterns[pattern] += pairs.pairs;
-    }
+// An attribute with a few patterns has a line for each. Of others those with one factor are a line, if they are many,
+// and the rest is another.
+void CauseCollector::AddAttribute(Rank rank, const std::string& what, const PatternGroups& patterns) {
+  constexpr int64_t kMinShare = 8;  // a factor has at least one in so many of the pairs
+  const bool few = patterns.size() <= kMaxPatterns;
+  std::map<std::string, int64_t> pairs_by_factor;
+  int64_t all = 0;
+  for (const auto& [texts, group] : patterns) {
+    pairs_by_factor[CommonFactor(texts.first, texts.second)] += group.pairs;
+    all += group.pairs;
   }
+  for (const auto& [texts, group] : patterns) {
+    const std::string pattern = StrCat(texts.first, " -> ", texts.second);
+    const std::string factor = CommonFactor(texts.first, texts.second);
+    const bool frequent = !factor.empty() && pairs_by_factor[factor] * kMinShare >= all;
+    Group& into = groups_[{rank, what, few ? pattern : frequent ? factor : "various"}];
+    into.pairs += group.pairs;
+    for (Instruction example : group.examples) {
+      if (into.examples.size() < kMaxExamples) into.examples.push_back(example);
+    }
+    if (!few) into.patterns[pattern] += group.pairs;
+  }
+}
+
+// Sizes whose factors are rare are one line.
+void CauseCollector::MergeRareSizes() {
+  constexpr size_t kMaxFactors = 4;
+  std::vector<std::pair<int64_t, Key>> factors;  // by pairs
+  for (const auto& [key, group] : groups_) {
+    if (std::get<1>(key) == kSizes) factors.emplace_back(-group.pairs, key);
+  }
+  std::sort(factors.begin(), factors.end());
+  for (size_t k = kMaxFactors; k < factors.size(); ++k) {
+    const auto found = groups_.find(factors[k].second);
+    const Group rare = found->second;
+    groups_.erase(found);
+    // A pair with several of them counts several times: this is a bound.
+    Group& into = groups_[{Rank::kShape, std::string(kSizes), "various"}];
+    into.pairs += rare.pairs;
+    for (Instruction example : rare.examples) {
+      if (into.examples.size() < kMaxExamples) into.examples.push_back(example);
+    }
+    for (const auto& [pattern, pairs] : rare.patterns) into.patterns[pattern] += pairs;
+  }
+}
+
+std::vector<DiffCause> CauseCollector::Finish() {
+  for (const auto& [key, patterns] : attributes_) AddAttribute(key.first, key.second, patterns);
+  MergeRareSizes();
   std::vector<std::pair<Rank, DiffCause>> causes;
   for (auto& [key, group] : groups_) {
     std::string change = std::get<2>(key);
