@@ -108,6 +108,14 @@ void WriteDiffJson(const Module& a, const Module& b, const ModuleDiff& diff, con
   json.Key("pairs_that_differ").BeginObject();
   for (size_t k = 0; k < kAspects; ++k) json.Member(ToString(static_cast<Aspect>(k)), diff.count_by_aspect[k]);
   json.EndObject();
+  json.Key("causes").BeginArray();
+  for (const DiffCause& cause : summary.causes) {
+    json.BeginObject().Member("what", cause.what).Member("change", cause.change).Member("pairs", cause.pairs);
+    json.Key("examples").BeginArray();
+    for (const Instruction i : cause.examples) json.Value(i.name());
+    json.EndArray().EndObject();
+  }
+  json.EndArray();
   json.Key("totals").BeginArray();
   for (const DiffQuantity& q : summary.totals) {
     json.BeginObject().Member("name", q.name).Member("before", q.before).Member("after", q.after).EndObject();

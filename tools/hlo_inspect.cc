@@ -31,6 +31,7 @@
 #include "tools/hlo_inspect/ops.h"
 #include "tools/hlo_inspect/shardings.h"
 #include "tools/hlo_inspect/top.h"
+#include "tools/hlo_inspect/why.h"
 
 namespace hlokit {
 namespace {
@@ -348,7 +349,8 @@ int Run(int argc, char** argv) {
       cli::AddAnnotationsCommand(&app), cli::AddCostCommand(&app),      cli::AddMemoryCommand(&app),
       cli::AddOpsCommand(&app),         cli::AddShardingsCommand(&app), cli::AddDumpDirCommand(&app),
       cli::AddFindCommand(&app),        cli::AddGrepCommand(&app),      cli::AddTopCommand(&app),
-      cli::AddCollectivesCommand(&app), cli::AddLayoutsCommand(&app),   cli::AddDuplicatesCommand(&app)};
+      cli::AddCollectivesCommand(&app), cli::AddLayoutsCommand(&app),   cli::AddDuplicatesCommand(&app),
+      cli::AddWhyCommand(&app)};
   for (cli::InspectCommand& command : cli::AddGraphCommands(&app)) commands.push_back(std::move(command));
 
   const cli::ValueKind what = {"WHAT", [](std::string_view typed, cli::Completion* out) {

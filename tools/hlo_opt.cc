@@ -208,7 +208,7 @@ int Run(int argc, char** argv) {
     std::unique_ptr<Module> module = Process(part, &fill_seed, &flags, &diagnostics);
     if (module != nullptr) modules.push_back(std::move(module));
   }
-  flags.passes.PrintReports();
+  flags.passes.PrintReports(&diagnostics);
   if (diagnostics.exit_code() != cli::kOk) return diagnostics.exit_code();
   if (flags.format == "hlo") {
     WriteText(flags, modules, &diagnostics);

@@ -11,6 +11,7 @@
 #include "ir/core/str_cat.h"
 #include "passes/view/dot.h"
 #include "passes/view/graph_document.h"
+#include "passes/view/remark_lines.h"
 #include "passes/view/subgraph.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/flags/device_flag.h"
@@ -86,9 +87,14 @@ int View(const Flags& flags) {
   options.file = flags.file == "-" ? "standard input" : flags.file;
   if (!flags.device.empty()) {
     options.device = flags.device;
-    std::optional<tpu::InstructionTimes> times = cli::TimeOnDevice(flags.device, module->name(), *module, &diagnostics);
+    RemarkFilter filter;
+    filter.categories = (uint32_t{1} << kRemarkCategoryCount) - 1;
+    RemarkCollector remarks(std::move(filter));
+    std::optional<tpu::InstructionTimes> times =
+        cli::TimeOnDevice(flags.device, module->name(), *module, &diagnostics, &remarks);
     if (!times) return diagnostics.exit_code();
     options.seconds = times->ByInstruction();
+    options.remarks = RemarkLinesOf(*times->compiled, remarks.remarks());
     module = std::move(times->compiled);
   }
   if (flags.format == "svg" || flags.format == "dot") {
@@ -133,8 +139,10 @@ int Run(int argc, char** argv) {
           ->check(CLI::IsMember({"html", "svg", "dot", "json"}))
           ->default_str("html");
   app.add_flag("--open", flags.open, "open the page in the browser");
-  app.add_option("--device", flags.device,
-                 "compile for this device, as hlo-run does, and show the simulated time of each instruction")
+  app.add_option(
+         "--device", flags.device,
+         "compile for this device, as hlo-run does, and show the simulated time of each instruction and the remarks "
+         "of the passes on it")
       ->type_name("DEVICE");
   app.add_option("--of", flags.subgraph.name,
                  "for svg and dot: a computation, or an instruction: what it calls, or with --depth its neighbors "

@@ -16,6 +16,7 @@
 #define HLOKIT_PASSES_ANALYSIS_COST_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -97,6 +98,8 @@ struct CostTableOptions {
   CostKey key = CostKey::kOpcode;
   bool trip_counts = false;
   CostColumn sort = CostColumn::kBytes;
+  // Returns what a custom call does beyond reading its operands and writing its results. Null: nothing.
+  std::function<Cost(Instruction)> custom_call_cost = nullptr;
 };
 // Returns rows by the column, descending, those with equal numbers by bytes, then flops, then key; kKey ascends.
 std::vector<CostRow> CostTable(const Module& module, const CostAnalysis& costs, const CostTableOptions& options);

@@ -7,11 +7,10 @@
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/source_line.h"
-#include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/cost_key.h"
 #include "passes/analysis/cost_rules.h"
-#include "passes/analysis/trip_count.h"
+#include "passes/analysis/execution_counts.h"
 
 namespace hlokit {
 namespace {
@@ -68,37 +67,6 @@ Instruction ProducerOf(Instruction i, int64_t leaf) {
 
 namespace {
 
-// Number of executions of each computation per execution of the entry, and whether it is part of a fusion.
-struct RunCounts {
-  int64_t times = 0;
-  bool fused = false;
-};
-
-std::vector<RunCounts> RunsOf(const Module& module, bool trip_counts) {
-  const CallGraph calls(module);
-  std::vector<RunCounts> runs(module.computation_id_bound());
-  runs[module.entry().id().value].times = 1;
-  const absl::Span<const ComputationId> order = calls.PostOrder();
-  for (size_t k = order.size(); k-- > 0;) {
-    const RunCounts here = runs[order[k].value];
-    if (here.times == 0) continue;
-    for (const CallSite& site : calls.callsites(module.computation(order[k]))) {
-      if (site.context == CallContext::kEmbedded) continue;  // counted with the caller
-      const Instruction caller = module.instruction(site.caller);
-      int64_t times = here.times;
-      if (trip_counts && caller.opcode() == Opcode::kWhile) {
-        const int64_t trip_count = TripCount(caller).value_or(1);
-        const bool is_test = caller.computation_attr(Attr::kCondition).id() == site.callee;
-        times = SaturatingMultiply(times, is_test ? SaturatingAdd(trip_count, 1) : trip_count);
-      }
-      RunCounts& callee = runs[site.callee.value];
-      callee.times = SaturatingAdd(callee.times, times);
-      callee.fused |= here.fused || site.context == CallContext::kFused;
-    }
-  }
-  return runs;
-}
-
 int64_t NumberIn(const CostRow& row, CostColumn column) {
   switch (column) {
     case CostColumn::kBytes:
@@ -131,16 +99,17 @@ std::string_view TextIn(const CostRow& row, CostColumn column) {
 }  // namespace
 
 std::vector<CostRow> CostTable(const Module& module, const CostAnalysis& costs, const CostTableOptions& options) {
-  const std::vector<RunCounts> runs = RunsOf(module, options.trip_counts);
+  const ExecutionCounts runs = CountExecutions(module, options.trip_counts);
   absl::flat_hash_map<std::string, size_t> index;
   std::vector<CostRow> rows;
   for (Computation c : module.computations()) {
-    const RunCounts& run = runs[c.id().value];
+    const ExecutionCounts::Of& run = runs.computations[c.id().value];
     if (run.times == 0) continue;
     for (Instruction i : c.instructions()) {
       Cost own = costs.Of(i);
       const CostRule rule = CostRuleOf(i.opcode());
       if (rule == CostRule::kCall || rule == CostRule::kWhile || rule == CostRule::kConditional) own = Cost();
+      if (i.opcode() == Opcode::kCustomCall && options.custom_call_cost) own.Add(options.custom_call_cost(i));
       if (rule == CostRule::kFusion) own.flops = own.transcendentals = 0;
       if (run.fused) own.bytes_read = own.bytes_written = 0;
       size_t at = rows.size();

@@ -23,7 +23,8 @@
 
 namespace hlokit {
 
-class DiagnosticSink;  // ir/core/diagnostic.h
+class DiagnosticSink;   // ir/core/diagnostic.h
+class RemarkCollector;  // passes/remarks/remark.h
 namespace tpu {
 struct TpuTarget;  // passes/target/tpu_target.h
 }
@@ -94,6 +95,8 @@ struct PassContext {
   RewriteLimit* rewrites = nullptr;
   // Gets warnings, at places of the text that the module was read from. Null: there are none.
   DiagnosticSink* diagnostics = nullptr;
+  // Gets remarks on what passes decided and why. Null: nobody asked for them.
+  RemarkCollector* remarks = nullptr;
 };
 
 class Pass {

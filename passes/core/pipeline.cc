@@ -6,6 +6,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/sharding/unpartitioned.h"
 #include "passes/core/pass_error.h"
+#include "passes/remarks/remark.h"
 
 namespace hlokit {
 
@@ -111,6 +112,7 @@ absl::StatusOr<Pipeline::Result> Pipeline::Run(Module& module, const PipelineOpt
     for (PassInstrumentation* instrument : instruments) {
       if (absl::Status status = instrument->RunBeforePass(run, module); !status.ok()) return status;
     }
+    if (options.context.remarks != nullptr) options.context.remarks->BeginPass(node.info->name);
     const absl::StatusOr<bool> changed = node.pass->Run(module);
     if (!changed.ok()) {
       for (PassInstrumentation* instrument : instruments) instrument->RunAfterPassFailed(run, changed.status());

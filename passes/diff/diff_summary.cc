@@ -73,6 +73,7 @@ DiffSummary Summarize(const Module& a, const Module& b, const ModuleDiff& diff) 
   add("peak of live buffers", PeakOf(a), PeakOf(b), true);
   summary.by_scope = TableBy(CostKey::kScope, a, costs_a, b, costs_b, diff);
   summary.by_opcode = TableBy(CostKey::kOpcode, a, costs_a, b, costs_b, diff);
+  summary.causes = CausesOf(diff);
   return summary;
 }
 

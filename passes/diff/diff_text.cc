@@ -195,6 +195,16 @@ void PrintTable(TextWriter& out, std::string_view title, const std::vector<DiffS
   if (rows.size() > max_rows) out << StrCat("        ... ", rows.size() - max_rows, " more rows\n");
 }
 
+void PrintCauses(TextWriter& out, const std::vector<DiffCause>& causes, size_t max_rows) {
+  if (causes.empty()) return;
+  out << "what changed:\n";
+  for (size_t k = 0; k < causes.size() && k < max_rows; ++k) {
+    out << absl::StrFormat("  %6d %-5s  %s: %s\n", causes[k].pairs, causes[k].pairs == 1 ? "pair" : "pairs",
+                           causes[k].what, causes[k].change);
+  }
+  if (causes.size() > max_rows) out << StrCat("         ... ", causes.size() - max_rows, " more (--top)\n");
+}
+
 }  // namespace
 
 void PrintDiff(TextWriter& out, const Module& a, const Module& b, const ModuleDiff& diff, const DiffSummary& summary,
@@ -210,6 +220,7 @@ void PrintDiff(TextWriter& out, const Module& a, const Module& b, const ModuleDi
   if (!aspects.empty()) out << "pairs that differ: " << aspects << "\n";
   if (diff.same()) return;
   for (const std::string& line : diff.header) out << "header: " << line << "\n";
+  PrintCauses(out, summary.causes, options.max_rows);
   for (const DiffQuantity& q : summary.totals) {
     if (q.before != q.after) out << absl::StrFormat("%-24s%s\n", q.name, ChangeText(q.before, q.after, q.is_bytes));
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/core/text_writer.h"
+#include "passes/diff/diff_causes.h"
 #include "passes/diff/module_diff.h"
 
 namespace hlokit {
@@ -32,6 +33,7 @@ struct DiffSummary {
   };
   std::vector<DiffQuantity> totals;
   std::vector<Row> by_scope, by_opcode;
+  std::vector<DiffCause> causes;
 };
 DiffSummary Summarize(const Module& a, const Module& b, const ModuleDiff& diff);
 

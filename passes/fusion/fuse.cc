@@ -193,7 +193,7 @@ bool HasFusibleOrder(const Module& module) { return !module.header().is_schedule
 
 }  // namespace
 
-FusionCounts FuseModule(Module& module, const FusionLimits& limits) {
+FusionCounts FuseModule(Module& module, const FusionLimits& limits, RemarkCollector* remarks) {
   FusionCounts counts;
   if (!HasFusibleOrder(module)) return counts;
   const CallGraph calls(module);
@@ -201,7 +201,9 @@ FusionCounts FuseModule(Module& module, const FusionLimits& limits) {
     return module.record(site.caller).opcode == Opcode::kAsyncStart;
   };
   FusionBuilder builder(&module);
-  FusionPlanner planner(module, limits);
+  std::optional<FusionRemarks> decisions;
+  if (RemarksFor(remarks, RemarkCategory::kFusion) != nullptr) decisions.emplace(module, limits, remarks);
+  FusionPlanner planner(module, limits, decisions ? &*decisions : nullptr);
   for (ComputationId id : calls.PostOrder()) {
     const Computation computation = module.computation(id);
     const absl::Span<const CallSite> sites = calls.caller_callsites(computation);
@@ -240,7 +242,7 @@ class Fusion : public Pass {
     limits.multi_output = options().Bool("multi-output");
     limits.output_fusion = options().Bool("output-fusion");
     limits.reduction_epilogues = options().Bool("reduction-epilogues");
-    const FusionCounts counts = FuseModule(module, limits);
+    const FusionCounts counts = FuseModule(module, limits, context().remarks);
     if (counts.fusions() == 0) return false;
     Count("loop fusions", counts.loop);
     Count("input fusions", counts.input);

@@ -7,6 +7,7 @@
 
 #include "ir/graph/module_fwd.h"
 #include "passes/fusion/fusion_plan.h"
+#include "passes/remarks/remark.h"
 
 namespace hlokit {
 
@@ -21,8 +22,8 @@ struct FusionCounts {
 };
 
 // Fuses instructions in sequential computations, by the rules of fusion_plan.h. Modules with a schedule do not change.
-// A second run finds nothing to do.
-FusionCounts FuseModule(Module& module, const FusionLimits& limits);
+// A second run finds nothing to do. `remarks`: gets the decisions; null: nobody.
+FusionCounts FuseModule(Module& module, const FusionLimits& limits, RemarkCollector* remarks = nullptr);
 
 // Expands all fusions except custom ones. Returns their number.
 int64_t DefuseModule(Module& module);

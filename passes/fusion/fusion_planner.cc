@@ -169,11 +169,15 @@ bool FusionPlanner::Reads(const Group& group, Node n) {
 }
 
 bool FusionPlanner::HasCapacity(const Group& group, Node n) const {
-  if (group.size_in_all() >= limits_.max_instructions) return false;
+  if (group.size_in_all() >= limits_.max_instructions) {
+    rejection_ = {RemarkRule::kFusionTooLarge};
+    return false;
+  }
   const absl::Span<const Node> operands = OperandsOf(n);
   int64_t inputs = static_cast<int64_t>(group.inputs.size()) + group.results;
   if (inputs + static_cast<int64_t>(operands.size()) <= limits_.max_operands) return true;
   for (Node o : operands) inputs += !Reads(group, o);
+  rejection_ = {RemarkRule::kTooManyOperands, static_cast<double>(inputs)};
   return inputs <= limits_.max_operands;
 }
 
@@ -221,26 +225,36 @@ int64_t FusionPlanner::UnreadByGather(Node representative) const {
 }
 
 bool FusionPlanner::MayJoin(const Group& x, const Group& y) {
-  if (x.single_result || y.single_result || (x.multiplies && y.multiplies)) return false;
-  if (x.size_in_all() + y.size_in_all() > limits_.max_instructions) return false;
+  if (x.single_result || y.single_result) return Separate("one of them is a reduction with several results");
+  if (x.multiplies && y.multiplies) return Separate("both reduce the result of a dot or convolution");
+  if (x.size_in_all() + y.size_in_all() > limits_.max_instructions) {
+    return Separate("the fusion would have more instructions than max-instructions");
+  }
   if (x.hero != kNone && y.hero != kNone) {
-    if (x.size != y.size || x.reduced_size != y.reduced_size || !SameReduction(x.hero, y.hero)) return false;
+    if (x.size != y.size || x.reduced_size != y.reduced_size || !SameReduction(x.hero, y.hero)) {
+      return Separate("they are around reductions, dots or convolutions that differ in sizes or dimensions");
+    }
   } else if (x.size != y.size && (x.hero != kNone || x.size != y.reduced_size) &&
              (y.hero != kNone || y.size != x.reduced_size)) {
-    return false;
+    return Separate("their loops have different numbers of elements");
   }
   int64_t inputs = static_cast<int64_t>(x.inputs.size() + y.inputs.size()) + x.results + y.results;
   if (inputs <= limits_.max_operands) return true;
   ++round_;
   for (Node n : x.inputs) info_[n].mark = round_;
   for (Node n : y.inputs) inputs -= info_[n].mark == round_;
-  return inputs <= limits_.max_operands;
+  return inputs <= limits_.max_operands ||
+         Separate("the fusion would have more operands and results than max-operands");
 }
 
 bool FusionPlanner::TryJoin(Node a, Node b) {
-  if (!MayJoin(GroupOf(a), GroupOf(b)) || UnreadByGather(a) > 0 || UnreadByGather(b) > 0) return false;
+  if (!MayJoin(GroupOf(a), GroupOf(b))) return false;
+  if (UnreadByGather(a) > 0 || UnreadByGather(b) > 0) {
+    return Separate("one is a gather, which in a fusion would count the whole of its operand");
+  }
+  constexpr std::string_view kDependent = "one depends on the other through instructions outside";
   const uint64_t pair = uint64_t{std::min(a, b)} << 32 | std::max(a, b);
-  if (unmergeable_.contains(pair)) return false;
+  if (unmergeable_.contains(pair)) return Separate(kDependent);
   // The one that runs over the operand of the other's reduction.
   Node inside = kNone;
   if (GroupOf(a).size != GroupOf(b).size) {
@@ -250,7 +264,7 @@ bool FusionPlanner::TryJoin(Node a, Node b) {
   if (inside != kNone) group_order_.ForEachNode(inside, [&](Node n) { moved_members_.push_back(n); });
   if (!group_order_.Join(a, b)) {
     unmergeable_.insert(pair);
-    return false;
+    return Separate(kDependent);
   }
   for (Node n : moved_members_) info_[n].role.zone = LoopRegion::kReduced;
   if (inside != kNone) {
@@ -298,6 +312,7 @@ void FusionPlanner::JoinReaders(Node n) {
   const std::vector<ConsumerGroup>& groups = current_users_.groups;
   if (groups.size() < 2 || !MayHaveReadersToJoin(n)) return;
   absl::InlinedVector<Node, kMaxReaders> joined;
+  size_t first_joined = 0;  // index of the first of them, for remarks
   bool changed = false;
   for (size_t k = 0; k < std::min(groups.size(), kMaxReaders); ++k) {
     const Node group = groups[k].group;
@@ -310,6 +325,10 @@ void FusionPlanner::JoinReaders(Node n) {
       done = changed = true;
       break;
     }
+    if (remarks_ != nullptr && !joined.empty()) {
+      RemarkSiblings(n, first_joined, k, done ? std::string_view() : separation_);
+    }
+    if (joined.empty()) first_joined = k;
     if (!done) joined.push_back(group);
   }
   if (changed) CollectUsers(n);
@@ -353,22 +372,45 @@ void FusionPlanner::AddCopy(Node n, Node group, const Role& role, double recompu
   ReplaceInput(g, n);
 }
 
-void FusionPlanner::Place(Node n) {
+void FusionPlanner::CollectFits(Node n) {
   const Users& users = current_users_;
-  NodeInfo& info = info_[n];
-  int64_t reads = CollectReads(n);
   fits_.clear();
-  for (size_t k = 0; k < std::min(users.groups.size(), kMaxReaders); ++k) {
+  for (size_t k = 0; k < users.groups.size(); ++k) {
+    if (k == kMaxReaders) {
+      rejection_ = {RemarkRule::kTooManyConsumers};
+      if (remarks_ != nullptr) RemarkRejected(n, users.groups[k]);
+      break;
+    }
     const Group& group = GroupOf(users.groups[k].group);
     double recompute = 0;
     const std::optional<Role> role = RoleIn(n, users.groups[k], &recompute);
-    if (!role || !HasCapacity(group, n)) continue;
+    if (!role || !HasCapacity(group, n)) {
+      if (remarks_ != nullptr) RemarkRejected(n, users.groups[k]);
+      continue;
+    }
     const Node representative = users.groups[k].group;
     fits_.push_back(
         {representative, *role, recompute, SaturatingAdd(ReadsMissingIn(group), UnreadByGather(representative))});
   }
+}
+
+void FusionPlanner::Place(Node n) {
+  const int64_t reads = CollectReads(n);
+  CollectFits(n);
   if (fits_.empty()) return;
-  const bool only = users.groups.size() == 1 && !users.others;
+  const Decision decision = PlaceIn(n, reads);
+  if (remarks_ != nullptr) RemarkPlaced(n, decision);
+}
+
+FusionPlanner::Decision FusionPlanner::PlaceIn(Node n, int64_t reads) {
+  const Users& users = current_users_;
+  NodeInfo& info = info_[n];
+  Decision decision;
+  if (remarks_ != nullptr) decision.outcomes.assign(fits_.size(), Outcome::kAbsent);
+  const auto set_outcome = [&](const FusionCandidate& fit, Outcome outcome) {
+    if (remarks_ != nullptr) decision.outcomes[static_cast<size_t>(&fit - fits_.data())] = outcome;
+  };
+  const bool only = decision.only = users.groups.size() == 1 && !users.others;
   const int64_t bytes = info.bytes;
   // Unfused, a gather reads the gathered elements and the indices; in a fusion it counts all of its operand.
   if (info.fusion_class == FusionClass::kGather) reads = SaturatingAdd(bytes, info_[OperandsOf(n)[1]].bytes);
@@ -393,24 +435,31 @@ void FusionPlanner::Place(Node n) {
       at_home = saved;
     }
   }
+  const auto copy_into = [&](const FusionCandidate& fit) {
+    AddCopy(n, fit.group, fit.role, CopyCost(n, GroupOf(fit.group)));
+    set_outcome(fit, Outcome::kCopied);
+  };
   if (home != nullptr && (!can_vanish || at_home >= everywhere) && (!may_copy || at_home >= some)) {
     const Node group = home->group;
     if (Absorb(n, group, home->role, home->recompute, !only)) {
-      if (!may_copy) return;
+      set_outcome(*home, Outcome::kHome);
+      if (!may_copy) return decision;
       for (const FusionCandidate& fit : fits_) {
-        if (fit.group != group && fit.reads < bytes) AddCopy(n, fit.group, fit.role, CopyCost(n, GroupOf(fit.group)));
+        if (fit.group != group && fit.reads < bytes) copy_into(fit);
       }
-      return;
+      return decision;
     }
+    decision.cycle = true;
   }
-  if (!may_copy) return;
+  if (!may_copy) return decision;
   const bool vanishes = can_vanish && everywhere > 0 && everywhere >= some;
   for (const FusionCandidate& fit : fits_) {
-    if (vanishes || fit.reads < bytes) AddCopy(n, fit.group, fit.role, CopyCost(n, GroupOf(fit.group)));
+    if (vanishes || fit.reads < bytes) copy_into(fit);
   }
-  if (!vanishes) return;
+  if (!vanishes) return decision;
   info.remains = false;
   group_order_.Dissolve(n);
+  return decision;
 }
 
 void FusionPlanner::Finish(Node representative) {
@@ -485,7 +534,10 @@ const FusionPlan& FusionPlanner::Plan(Computation computation) {
   plan_.members.clear();
   plan_.may_fuse_more = false;
   Number(computation);
-  if (!HasCandidates([this](Node n) { return info_[n].fusion_class != FusionClass::kOpaque; })) return plan_;
+  if (!HasCandidates([this](Node n) { return info_[n].fusion_class != FusionClass::kOpaque; })) {
+    for (Node n = static_cast<Node>(order_.size()); remarks_ != nullptr && n-- > 0;) RemarkInitial(n);
+    return plan_;
+  }
   groups_.clear();
   groups_.reserve(order_.size());  // reallocation would cost more than reserving the maximum
   copy_locations_.clear();
@@ -493,6 +545,7 @@ const FusionPlan& FusionPlanner::Plan(Computation computation) {
   group_order_.Begin(user_begin_, users_);
   for (Node n = static_cast<Node>(order_.size()); n-- > 0;) {
     const FusionClass c = info_[n].fusion_class;
+    if (remarks_ != nullptr) RemarkInitial(n);
     const bool may_move = c != FusionClass::kOpaque && c != FusionClass::kUpdate;
     if (may_move || MayHaveReadersToJoin(n)) {
       CollectUsers(n);

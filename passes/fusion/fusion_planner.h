@@ -6,11 +6,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
 #include "passes/fusion/fusion_plan.h"
+#include "passes/fusion/fusion_remarks.h"
 #include "passes/fusion/fusion_rules.h"
 #include "passes/fusion/incremental_topological_order.h"
 
@@ -19,7 +21,9 @@ namespace hlokit {
 // Reused for all computations, since most are small and the planner has many lists.
 class FusionPlanner {
  public:
-  FusionPlanner(const Module& module, const FusionLimits& limits) : module_(module), limits_(limits) {}
+  // `remarks`: gets the decisions; null: nobody.
+  FusionPlanner(const Module& module, const FusionLimits& limits, FusionRemarks* remarks = nullptr)
+      : module_(module), limits_(limits), remarks_(remarks) {}
 
   // Plans one computation. The result is valid until the next call. About linear: cycle checks are bounded.
   const FusionPlan& Plan(Computation computation);
@@ -110,6 +114,14 @@ class FusionPlanner {
     bool independently;  // whether or not the group already reads the operand
   };
 
+  // What becomes of the value at a group that could compute it.
+  enum class Outcome : uint8_t { kAbsent, kHome, kCopied };
+  struct Decision {
+    std::vector<Outcome> outcomes;  // by fits_
+    bool only = false;              // the group is the only user
+    bool cycle = false;             // the chosen group could not take it
+  };
+
   void Number(Computation computation);
   // Returns false if no two fusible instructions are connected: neither as producer and consumer nor by a shared
   // operand.
@@ -128,14 +140,28 @@ class FusionPlanner {
   bool MayHaveReadersToJoin(Node n) const;
   void JoinReaders(Node n);
   void Place(Node n);
-  // Returns the role of the node in the group, or nullopt if it must not join.
+  // Sets fits_ to the groups that could compute the value.
+  void CollectFits(Node n);
+  // Lets the value join a group, or groups, of fits_.
+  Decision PlaceIn(Node n, int64_t reads);
+  // Returns nullopt, and keeps the reason for remarks.
+  std::nullopt_t Reject(RemarkRule rule, double number = 0) const {
+    rejection_ = {rule, number};
+    return std::nullopt;
+  }
+  // Returns the role of the node in the group, or nullopt if it must not join, with the reason in rejection_.
   std::optional<Role> RoleIn(Node n, const ConsumerGroup& in, double* recompute) const;
   // Returns the role of operand `index` of a user with the given role, or nullopt if it must not be fused.
   std::optional<Role> RoleAsOperand(Node n, const Consumer& reader, uint32_t index, const Group& group) const;
   bool MayBeResult(const Group& group, const Role& role) const;
   bool HasCapacity(const Group& group, Node n) const;
+  // Return false if the groups must not be one, with the reason in separation_.
   bool MayJoin(const Group& x, const Group& y);
   bool TryJoin(Node a, Node b);
+  bool Separate(std::string_view cause) {
+    separation_ = cause;
+    return false;
+  }
   bool SameReduction(Node a, Node b) const;
   bool Absorb(Node n, Node group, const Role& role, double recompute, bool result);
   void AddCopy(Node n, Node group, const Role& role, double recompute);
@@ -155,6 +181,17 @@ class FusionPlanner {
   Group& GroupOf(Node representative) { return groups_[static_cast<size_t>(info_[representative].group)]; }
   const Group& GroupOf(Node representative) const { return groups_[static_cast<size_t>(info_[representative].group)]; }
   void Finish(Node representative);
+
+  // Remarks, in fusion_decisions.cc. Requires: remarks_ is not null.
+  void RemarkInitial(Node n);
+  void RemarkRejected(Node n, const ConsumerGroup& group);
+  void RemarkPlaced(Node n, const Decision& decision);
+  void RemarkSiblings(Node n, size_t first, size_t second, std::string_view cause);
+  // Sets remark_members_ to the members of the group of `representative`, in program order.
+  FusionRemarks::Members MembersFor(Node representative);
+  // Returns the first member of the group that reads the current value.
+  InstructionId ReaderIn(Node representative) const;
+
   absl::Span<const Node> OperandsOf(Node n) const {
     return absl::MakeConstSpan(operands_).subspan(operand_begin_[n], operand_begin_[n + 1] - operand_begin_[n]);
   }
@@ -164,6 +201,10 @@ class FusionPlanner {
 
   const Module& module_;
   const FusionLimits limits_;
+  FusionRemarks* const remarks_;
+  mutable FusionRejection rejection_;
+  std::string_view separation_;
+  std::vector<InstructionId> remark_members_;
   std::vector<ShapeFacts> shapes_;  // by ShapeId
   Node root_ = kNone;
   std::vector<InstructionId> order_;  // by Node

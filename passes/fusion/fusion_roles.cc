@@ -47,11 +47,11 @@ std::optional<FusionPlanner::Role> FusionPlanner::RoleAsOperand(Node n, const Co
       role.times *= ratio();
       break;
     case FusionClass::kUpdate:
-      if (index == 0) return std::nullopt;
+      if (index == 0) return Reject(RemarkRule::kInPlaceOperand);
       role.exact = index == 1 && as.exact;
       break;
     case FusionClass::kReduce:
-      if (as.zone != LoopRegion::kResult) return std::nullopt;
+      if (as.zone != LoopRegion::kResult) return Reject(RemarkRule::kReductionInReduction);
       role = {LoopRegion::kReduced, index < operand_count / 2 && as.exact && info.elements == group.reduced_size,
               as.times};
       break;
@@ -65,7 +65,7 @@ std::optional<FusionPlanner::Role> FusionPlanner::RoleAsOperand(Node n, const Co
       break;
     case FusionClass::kSource:
     case FusionClass::kOpaque:
-      return std::nullopt;
+      return Reject(RemarkRule::kOpcodeNotFusible);
   }
   if (info.elements <= 1) role.times = 1;  // computed before the loop
   return role;
@@ -98,24 +98,31 @@ std::optional<FusionPlanner::Role> FusionPlanner::RoleIn(Node n, const ConsumerG
   const bool once = role.times <= kOnce;
   switch (info.fusion_class) {
     case FusionClass::kReduce:
-      if (!all_exact || !once || role.zone != LoopRegion::kResult || g.single_result) return std::nullopt;
-      if (info.elements != g.size) return std::nullopt;
-      if (g.hero != kNone && !SameReduction(n, g.hero)) return std::nullopt;
+      if (role.zone == LoopRegion::kReduced) return Reject(RemarkRule::kReductionInReduction);
+      if (!all_exact || !once || role.zone != LoopRegion::kResult || g.single_result) {
+        return Reject(RemarkRule::kReductionNotAtEnd);
+      }
+      if (info.elements != g.size) return Reject(RemarkRule::kReductionNotAtEnd);
+      if (g.hero != kNone && !SameReduction(n, g.hero)) return Reject(RemarkRule::kReductionKindsDiffer);
       break;
     case FusionClass::kContraction:
-      if (!all_exact || !once || g.single_result || g.multiplies) return std::nullopt;
+      if (!all_exact || !once || g.single_result || g.multiplies) return Reject(RemarkRule::kContractionOperand);
       if (g.hero == kNone) {
-        if (role.zone != LoopRegion::kResult || info.elements != g.size) return std::nullopt;
+        if (role.zone != LoopRegion::kResult || info.elements != g.size) {
+          return Reject(RemarkRule::kContractionOperand);
+        }
       } else {
         const bool reduces = info_[g.hero].fusion_class == FusionClass::kReduce;
-        if (!limits_.reduction_epilogues || !reduces || role.zone != LoopRegion::kReduced) return std::nullopt;
-        if (info.elements != g.reduced_size) return std::nullopt;
+        if (!limits_.reduction_epilogues || !reduces || role.zone != LoopRegion::kReduced ||
+            info.elements != g.reduced_size) {
+          return Reject(RemarkRule::kContractionOperand);
+        }
       }
       break;
     case FusionClass::kExpensive:
     case FusionClass::kGather:
     case FusionClass::kWindow:
-      if (!once) return std::nullopt;
+      if (!once) return Reject(RemarkRule::kDuplicatesExpensive, role.times);
       break;
     case FusionClass::kCheap:
       if (!once) {
@@ -123,7 +130,9 @@ std::optional<FusionPlanner::Role> FusionPlanner::RoleIn(Node n, const ConsumerG
         *recompute = role.zone == LoopRegion::kMultiplied
                          ? 1
                          : std::min(1.0, role.times * static_cast<double>(info.elements) / loop);
-        if (g.recompute + *recompute > limits_.max_recompute) return std::nullopt;
+        if (g.recompute + *recompute > limits_.max_recompute) {
+          return Reject(RemarkRule::kRecomputesTooMuch, g.recompute + *recompute);
+        }
       }
       break;
     case FusionClass::kSource:
@@ -133,7 +142,7 @@ std::optional<FusionPlanner::Role> FusionPlanner::RoleIn(Node n, const ConsumerG
       break;
     case FusionClass::kUpdate:
     case FusionClass::kOpaque:
-      return std::nullopt;
+      return Reject(RemarkRule::kProducerUpdatesInPlace);
   }
   return role;
 }

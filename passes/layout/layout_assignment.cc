@@ -13,6 +13,7 @@
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/dataflow_analysis.h"
 #include "passes/core/pass_row.h"
+#include "passes/layout/layout_remarks.h"
 #include "passes/layout/tpu_layout_preferences.h"
 #include "passes/target/tpu_target.h"
 
@@ -261,6 +262,9 @@ class LayoutAssignment : public Pass {
     }
     const absl::StatusOr<LayoutCounts> counts = AssignLayouts(module, tile);
     if (!counts.ok()) return counts.status();
+    if (RemarkCollector* remarks = RemarksFor(context().remarks, RemarkCategory::kLayout)) {
+      AddLayoutRemarks(module, tile, remarks);
+    }
     const int64_t changes = counts->shapes + counts->copies;
     if (changes > 0) Count("layouts changed", counts->shapes);
     if (counts->copies > 0) Count("copies added", counts->copies);

@@ -70,7 +70,9 @@ constexpr Row kRows[] = {
        if (!i.shape().IsArray() || i.shape().element_count() < 0) return Absent();
        return Number(i.shape().element_count());
      }},
-    {"bytes", FieldType::kNumber, "the bytes of the result, of a tuple those of all elements",
+    {"result_bytes", FieldType::kNumber, "the bytes of the result, of a tuple those of all elements",
+     [](Instruction i, FieldContext*) { return Number(ByteSize(i.shape())); }},
+    {"bytes", FieldType::kNumber, "the same as result_bytes",
      [](Instruction i, FieldContext*) { return Number(ByteSize(i.shape())); }},
     {"memory_space", FieldType::kNumber, "S(N) of the layout",
      [](Instruction i, FieldContext*) -> FieldValue {

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "ir/builder/builder.h"
+#include "passes/analysis/cost.h"
 #include "passes/schedule/loop_state.h"
 #include "passes/schedule/vector_memory.h"
 #include "passes/target/aliases.h"
@@ -16,7 +17,8 @@ namespace {
 
 class ArgumentCopier {
  public:
-  explicit ArgumentCopier(Module* module) : module_(*module), entry_(module->entry()) {
+  ArgumentCopier(Module* module, RemarkCollector* remarks)
+      : module_(*module), entry_(module->entry()), remarks_(remarks) {
     for (const InputOutputAlias& alias : module_.header().input_output_alias) {
       donated_.insert({alias.parameter, FirstOf(module_.context().list(alias.parameter_index))});
     }
@@ -59,19 +61,21 @@ class ArgumentCopier {
     return parameter.opcode() == Opcode::kParameter && !donated_.contains({parameter.parameter_number(), leaf});
   }
 
-  absl::StatusOr<InstructionId> CopyOf(Instruction array) {
+  // `user`: overwrites the array; invalid: the array is a result.
+  absl::StatusOr<InstructionId> CopyOf(Instruction array, Instruction user) {
     Builder builder(&module_, entry_.id());
     const MetadataScope scope(&builder, array.metadata_id());
     const Builder::Result copy = builder.Unary(Opcode::kCopy, array.id());
     if (!copy.ok()) return copy.status();
     module_.SetShape(*copy, array.shape());
     ++copies_;
+    AddCopyRemark(*copy, array, user, remarks_);
     return *copy;
   }
 
   absl::Status CopyOperand(Instruction user, int64_t k) {
     if (k >= user.operand_count() || !IsForeign(user.operand(k))) return absl::OkStatus();
-    const absl::StatusOr<InstructionId> copy = CopyOf(user.operand(k));
+    const absl::StatusOr<InstructionId> copy = CopyOf(user.operand(k), user);
     if (!copy.ok()) return copy.status();
     module_.ReplaceOperand(user.id(), k, *copy);
     return absl::OkStatus();
@@ -85,7 +89,7 @@ class ArgumentCopier {
     bool changed = false;
     for (const LoopVariantElement& element : LoopVariantElements(loop.computation_attr(Attr::kBody))) {
       if (element.index >= init.operand_count() || !IsForeign(init.operand(element.index))) continue;
-      const absl::StatusOr<InstructionId> copy = CopyOf(init.operand(element.index));
+      const absl::StatusOr<InstructionId> copy = CopyOf(init.operand(element.index), loop);
       if (!copy.ok()) return copy.status();
       elements[static_cast<size_t>(element.index)] = *copy;
       changed = true;
@@ -97,7 +101,7 @@ class ArgumentCopier {
     const Instruction root = entry_.root();
     if (root.shape().IsArray()) {
       if (!IsForeign(root)) return absl::OkStatus();
-      const absl::StatusOr<InstructionId> copy = CopyOf(root);
+      const absl::StatusOr<InstructionId> copy = CopyOf(root, Instruction());
       if (!copy.ok()) return copy.status();
       module_.SetRoot(entry_.id(), *copy);
       return absl::OkStatus();
@@ -108,7 +112,7 @@ class ArgumentCopier {
     for (Instruction element : root.operands()) {
       elements.push_back(element.id());
       if (!IsForeign(element)) continue;
-      const absl::StatusOr<InstructionId> copy = CopyOf(element);
+      const absl::StatusOr<InstructionId> copy = CopyOf(element, Instruction());
       if (!copy.ok()) return copy.status();
       elements.back() = *copy;
       changed = true;
@@ -135,15 +139,37 @@ class ArgumentCopier {
 
   Module& module_;
   const Computation entry_;
+  RemarkCollector* const remarks_;
   absl::flat_hash_set<std::pair<int64_t, int64_t>> donated_;  // parameter and element of its tuple
   int64_t copies_ = 0;
 };
 
 }  // namespace
 
-absl::StatusOr<int64_t> InsertArgumentCopies(Module& module) {
+void AddCopyRemark(InstructionId copy, Instruction value, Instruction user, RemarkCollector* remarks) {
+  if (remarks == nullptr) return;
+  const bool overwritten = user.valid();
+  Remark remark(overwritten ? RemarkRule::kCopyOfOverwritten : RemarkRule::kCopyOfResult,
+                value.module().instruction(copy));
+  remark.Text(" copies ").Name("Value", value).Text(" (").Text(value.opcode_text()).Text("): ");
+  if (overwritten) {
+    remark.Name("User", user).Text(" (").Text(user.opcode_text()).Text(") overwrites it");
+    remark.Text(value.opcode() == Opcode::kParameter  ? ", and it is the caller's"
+                : value.opcode() == Opcode::kConstant ? ", and it is a constant"
+                                                      : ", and others read it too");
+  } else {
+    remark.Text("a result has a buffer of its own");
+    remark.Text(value.opcode() == Opcode::kParameter  ? ", and this is a parameter that is not donated to it"
+                : value.opcode() == Opcode::kConstant ? ", and this is a constant"
+                                                      : ", and this is in another result, or in another buffer, too");
+  }
+  remark.Text("; ").Number("Bytes", BufferBytes(value.shape())).Text(" bytes");
+  remarks->Add(std::move(remark));
+}
+
+absl::StatusOr<int64_t> InsertArgumentCopies(Module& module, RemarkCollector* remarks) {
   if (module.header().is_scheduled || !module.entry().valid()) return 0;
-  return ArgumentCopier(&module).Run();
+  return ArgumentCopier(&module, RemarksFor(remarks, RemarkCategory::kSchedule)).Run();
 }
 
 }  // namespace hlokit

@@ -6,7 +6,8 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "ir/graph/module_fwd.h"
+#include "ir/graph/module.h"
+#include "passes/remarks/remark.h"
 
 namespace hlokit {
 
@@ -15,7 +16,12 @@ namespace hlokit {
 //   - is updated in place by an instruction, a fusion or a loop, unless it is donated.
 // Scalars and arrays in other memory spaces are left alone. Returns the number
 // of copies; a second run adds none. Modules with a schedule do not change.
-absl::StatusOr<int64_t> InsertArgumentCopies(Module& module);
+// `remarks`: gets the reason of each; null: nobody.
+absl::StatusOr<int64_t> InsertArgumentCopies(Module& module, RemarkCollector* remarks = nullptr);
+
+// Says why there is a copy of `value`: `user` overwrites it, or it is a result of the computation if there is no user.
+// Does nothing if `remarks` is null.
+void AddCopyRemark(InstructionId copy, Instruction value, Instruction user, RemarkCollector* remarks);
 
 }  // namespace hlokit
 

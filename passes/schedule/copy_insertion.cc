@@ -19,7 +19,8 @@ namespace {
 
 class CopyInserter {
  public:
-  CopyInserter(Module* module, const CallGraph& calls) : module_(*module), calls_(calls) {}
+  CopyInserter(Module* module, const CallGraph& calls, RemarkCollector* remarks)
+      : module_(*module), calls_(calls), remarks_(remarks) {}
 
   absl::Status Run(Computation c);
   int64_t copies() const { return copies_; }
@@ -29,12 +30,14 @@ class CopyInserter {
 
   Role RoleOf(Computation c) const;
   // Returns a copy of `i`, an array, or of the elements of a flat tuple for which `needed` is set.
-  absl::StatusOr<InstructionId> Copied(InstructionId i, absl::Span<const uint8_t> needed);
-  absl::StatusOr<InstructionId> CopyOf(Builder* builder, InstructionId array);
+  // `user`: overwrites it; invalid: it is a result.
+  absl::StatusOr<InstructionId> Copied(InstructionId i, absl::Span<const uint8_t> needed, Instruction user);
+  absl::StatusOr<InstructionId> CopyOf(Builder* builder, InstructionId array, Instruction user);
   std::vector<uint8_t> NeededAtRoot(Computation c, const DataflowAnalysis& flow, Role role) const;
 
   Module& module_;
   const CallGraph& calls_;
+  RemarkCollector* const remarks_;
   int64_t copies_ = 0;
 };
 
@@ -51,21 +54,23 @@ CopyInserter::Role CopyInserter::RoleOf(Computation c) const {
   return role;
 }
 
-absl::StatusOr<InstructionId> CopyInserter::CopyOf(Builder* builder, InstructionId array) {
+absl::StatusOr<InstructionId> CopyInserter::CopyOf(Builder* builder, InstructionId array, Instruction user) {
   const MetadataScope scope(builder, module_.record(array).metadata);
   const Builder::Result copy = builder->Unary(Opcode::kCopy, array);
   if (copy.ok()) {
     ++copies_;
     // In place: the layout is that of the array.
     module_.SetShape(*copy, module_.instruction(array).shape());
+    AddCopyRemark(*copy, module_.instruction(array), user, remarks_);
   }
   return copy;
 }
 
-absl::StatusOr<InstructionId> CopyInserter::Copied(InstructionId id, absl::Span<const uint8_t> needed) {
+absl::StatusOr<InstructionId> CopyInserter::Copied(InstructionId id, absl::Span<const uint8_t> needed,
+                                                   Instruction user) {
   Builder builder(&module_, module_.record(id).parent);
   const Instruction i = module_.instruction(id);
-  if (!i.shape().IsTuple()) return CopyOf(&builder, id);
+  if (!i.shape().IsTuple()) return CopyOf(&builder, id, user);
   std::vector<InstructionId> parts;
   const int64_t size = i.shape().tuple_size();
   for (int64_t k = 0; k < size; ++k) {
@@ -79,7 +84,7 @@ absl::StatusOr<InstructionId> CopyInserter::Copied(InstructionId id, absl::Span<
       part = *taken;
     }
     if (needed[static_cast<size_t>(k)]) {
-      const absl::StatusOr<InstructionId> copy = CopyOf(&builder, part);
+      const absl::StatusOr<InstructionId> copy = CopyOf(&builder, part, user);
       if (!copy.ok()) return copy.status();
       part = *copy;
     }
@@ -179,13 +184,13 @@ absl::Status CopyInserter::Run(Computation c) {
   const std::vector<uint8_t> at_root = NeededAtRoot(c, *flow, role);
   for (const Place& place : places) {
     const InstructionId operand = module_.instruction(place.user).operand(place.operand).id();
-    const absl::StatusOr<InstructionId> copy = Copied(operand, place.needed);
+    const absl::StatusOr<InstructionId> copy = Copied(operand, place.needed, module_.instruction(place.user));
     if (!copy.ok()) return copy.status();
     module_.ReplaceOperand(place.user, place.operand, *copy);
   }
   if (role == Role::kOther || !IsFlat(c.root().shape())) return absl::OkStatus();
   if (std::find(at_root.begin(), at_root.end(), 1) == at_root.end()) return absl::OkStatus();
-  const absl::StatusOr<InstructionId> copy = Copied(c.root().id(), at_root);
+  const absl::StatusOr<InstructionId> copy = Copied(c.root().id(), at_root, Instruction());
   if (!copy.ok()) return copy.status();
   module_.SetRoot(c.id(), *copy);
   return absl::OkStatus();
@@ -193,10 +198,10 @@ absl::Status CopyInserter::Run(Computation c) {
 
 }  // namespace
 
-absl::StatusOr<int64_t> InsertCopies(Module& module) {
+absl::StatusOr<int64_t> InsertCopies(Module& module, RemarkCollector* remarks) {
   if (module.header().is_scheduled || !module.entry().valid()) return 0;
   const CallGraph calls(module);
-  CopyInserter inserter(&module, calls);
+  CopyInserter inserter(&module, calls, RemarksFor(remarks, RemarkCategory::kSchedule));
   for (ComputationId id : calls.PostOrder()) {
     const Computation c = module.computation(id);
     if (!calls.IsSequential(c) || !calls.IsLive(c)) continue;
@@ -216,8 +221,9 @@ namespace {
 class CopyInsertion : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
-    const absl::StatusOr<int64_t> copies =
-        options().Bool("arguments-only") ? InsertArgumentCopies(module) : InsertCopies(module);
+    const absl::StatusOr<int64_t> copies = options().Bool("arguments-only")
+                                               ? InsertArgumentCopies(module, context().remarks)
+                                               : InsertCopies(module, context().remarks);
     if (!copies.ok()) return copies.status();
     if (*copies > 0) Count("copies added", *copies);
     return *copies > 0;

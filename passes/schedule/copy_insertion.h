@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "ir/graph/module_fwd.h"
+#include "passes/remarks/remark.h"
 
 namespace hlokit {
 
@@ -19,8 +20,9 @@ namespace hlokit {
 //     parameters that input_output_alias assigns to that result.
 //
 // Conservative: other users count even if they run first. Nested tuples in loop states are left as they are. Returns
-// the number of copies; a second run adds none. Modules with a schedule do not change.
-absl::StatusOr<int64_t> InsertCopies(Module& module);
+// the number of copies; a second run adds none. Modules with a schedule do not change. `remarks`: gets the reason of
+// each; null: nobody.
+absl::StatusOr<int64_t> InsertCopies(Module& module, RemarkCollector* remarks = nullptr);
 
 }  // namespace hlokit
 

@@ -2,6 +2,7 @@
 // The pass latency-hiding-scheduler: a schedule (schedule.h) with the latencies of the target.
 #include "passes/core/pass_row.h"
 #include "passes/schedule/memory_limit.h"
+#include "passes/schedule/overlap_remarks.h"
 #include "passes/schedule/schedule.h"
 #include "passes/target/cost_model.h"
 #include "passes/target/tpu_target.h"
@@ -20,6 +21,9 @@ class LatencyHidingScheduler : public Pass {
     schedule.latencies = latencies;
     const absl::StatusOr<ScheduleCounts> counts = ScheduleModule(module, schedule);
     if (!counts.ok()) return counts.status();
+    if (RemarkCollector* remarks = RemarksFor(context().remarks, RemarkCategory::kSchedule)) {
+      AddOverlapRemarks(module, latencies, remarks);
+    }
     Count("computations ordered", counts->computations);
     Count("bytes at the peak", counts->peak_bytes);
     return true;

@@ -19,6 +19,7 @@
 #include "passes/schedule/module_memory_state.h"
 #include "passes/schedule/vector_memory.h"
 #include "passes/schedule/vmem_interval_selection.h"
+#include "passes/schedule/vmem_remarks.h"
 #include "passes/target/aliases.h"
 #include "passes/target/cost_model.h"
 #include "passes/target/minor_to_major.h"
@@ -40,6 +41,7 @@ class Assigner {
         module_(shared->module),
         options_(shared->options),
         counts_(shared->counts),
+        remarks_(shared->module, shared->options.vmem_bytes, shared->options.remarks),
         c_(computation) {}
 
   // Collects the intervals that are in VMEM from definition to last use. Requires: callees are done.
@@ -72,7 +74,6 @@ class Assigner {
   };
 
   void ComputePositions();
-  int64_t BytesHeldByCallees(Instruction i) const;
   int64_t PaddedBytes(Shape array) const { return tpu::PaddedBytes(shared_.tile, array); }
   absl::flat_hash_set<uint32_t> NamesOfState(const LoopVariantElement& element) const;
   double SavedBy(const LoopVariantElement& element);
@@ -108,6 +109,7 @@ class Assigner {
   Module& module_;
   const MemorySpaceOptions& options_;
   MemorySpaceCounts& counts_;
+  VmemRemarks remarks_;
   const Computation c_;
 
   std::vector<InstructionId> order_;
@@ -122,13 +124,6 @@ class Assigner {
   absl::flat_hash_set<uint32_t> in_vmem_;
 };
 
-int64_t Assigner::BytesHeldByCallees(Instruction i) const {
-  int64_t held = 0;
-  if (i.opcode() == Opcode::kFusion) return held;
-  i.ForEachCallee([&](Computation callee) { held = std::max(held, shared_.held[callee.id().value]); });
-  return held;
-}
-
 void Assigner::ComputePositions() {
   for (Instruction i : c_.instructions()) order_.push_back(i.id());
   position_of_ = InstructionMap<int32_t>(order_);
@@ -138,7 +133,7 @@ void Assigner::ComputePositions() {
   for (size_t position = 0; position < order_.size(); ++position) {
     position_of_[order_[position]] = static_cast<int32_t>(position);
     const Instruction i = module_.instruction(order_[position]);
-    free_bytes_[position] -= BytesHeldByCallees(i);
+    free_bytes_[position] -= shared_.BytesHeldByCallees(i);
     if (!MightHaveCalledComputations(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
     closed_[position] = i.opcode() == Opcode::kWhile;
     i.ForEachCallee([&](Computation callee) { closed_[position] |= shared_.loops[callee.id().value]; });
@@ -270,7 +265,12 @@ void Assigner::CollectIntervals() {
     if (!kernel.valid() || in_vmem_.contains(i.id().value)) continue;
     const auto end = static_cast<int32_t>(order_.size());
     CandidateInterval interval{i.id(), PositionOf(kernel.id()), -1, i.is_root(), PaddedBytes(i.shape()), end, end};
+    if (interval.bytes > options_.vmem_bytes) {
+      remarks_.AddMissed(RemarkRule::kVmemTooLarge, i.id(), position, position, interval.bytes);
+    }
     if (interval.bytes <= 0 || interval.bytes > options_.vmem_bytes) continue;
+    InstructionId unable;  // a user that cannot read it in VMEM
+    bool far = false;      // no, only too far away
     std::vector<Instruction> open = {i};
     bool lost = false;  // has a use in HBM under another shape
     while (!open.empty()) {
@@ -284,6 +284,10 @@ void Assigner::CollectIntervals() {
           open.push_back(use.user);
         } else if (same || !CanReadFromVmem(use.user, use.operand_index) || at - interval.from > kMaxLiveRange) {
           interval.leaves = true;
+          if (!unable.valid()) {
+            unable = use.user.id();
+            far = !same && CanReadFromVmem(use.user, use.operand_index);
+          }
           // The copy to HBM has the original shape, so only direct users can read it.
           lost |= value != i || (same && !use.user.is_root());
           interval.first_hbm_use = std::min(interval.first_hbm_use, at);
@@ -292,8 +296,12 @@ void Assigner::CollectIntervals() {
         }
       }
     }
-    if (lost) continue;
-    if (interval.to > position) intervals_.push_back(interval);
+    if (!lost && interval.to > position) {
+      intervals_.push_back(interval);
+    } else if (i.has_users()) {
+      remarks_.AddUser(far ? RemarkRule::kVmemLiveRangeTooLong : RemarkRule::kVmemUnreadable, i.id(), unable,
+                       interval.bytes);
+    }
   }
   // Shortest interval first, ties in schedule order.
   std::stable_sort(intervals_.begin(), intervals_.end(), [](const CandidateInterval& a, const CandidateInterval& b) {
@@ -371,6 +379,11 @@ void Assigner::AllocatePinned() {
     in_vmem_.insert(interval.value.value);
     for (InstructionId alias : interval.aliases) in_vmem_.insert(alias.value);
     ++counts_.pinned;
+    remarks_.AddPlaced(RemarkRule::kPinnedInVmem, interval.value, interval.from, interval.to, interval.bytes);
+  }
+  for (const CandidateInterval* interval : interval_of) {
+    if (in_vmem_.contains(interval->value.value)) continue;
+    remarks_.AddMissed(RemarkRule::kVmemFull, interval->value, interval->from, interval->to, interval->bytes);
   }
   int64_t least = options_.vmem_bytes;
   for (int64_t bytes : free_bytes_) least = std::min(least, bytes);
@@ -405,13 +418,19 @@ void Assigner::CollectEvictions() {
       elapsed += elapsed_seconds_[static_cast<size_t>(end++)];
     }
     const int32_t last = std::min(std::max(interval.to, end), static_cast<int32_t>(order_.size()) - 1);
-    if (found < needed || elapsed < copied || !Fits(interval.from, last, interval.bytes)) continue;
+    const bool idle = found >= needed && elapsed >= copied;
+    if (!idle || !Fits(interval.from, last, interval.bytes)) {
+      remarks_.AddMissed(idle ? RemarkRule::kVmemFull : RemarkRule::kVmemNoIdleTime, interval.value, interval.from,
+                         last, interval.bytes);
+      continue;
+    }
     ReserveBandwidth(start, end, needed);
     Hold(interval.from, last, interval.bytes);
     interval.copied = end;
     in_vmem_.insert(interval.value.value);
     for (InstructionId alias : interval.aliases) in_vmem_.insert(alias.value);
     ++counts_.evicted;
+    remarks_.AddPlaced(RemarkRule::kEvictedFromVmem, interval.value, interval.from, last, interval.bytes);
   }
 }
 
@@ -455,7 +474,10 @@ std::vector<Assigner::Prefetch> Assigner::CollectPrefetches() {
       std::sort(reads.begin(), reads.end());
       while (reads.size() > 1 && !Fits(use, reads.back(), bytes)) reads.pop_back();
       const int32_t last = reads.back();
-      if (!Fits(use, last, bytes)) continue;
+      if (!Fits(use, last, bytes)) {
+        remarks_.AddMissed(RemarkRule::kVmemFull, source.id(), use, last, bytes);
+        continue;
+      }
       // Start the prefetch early enough that the idle time suffices.
       const double needed = TransferOf(source.shape());
       const int32_t earliest = std::max(PositionOf(source.id()) + 1, use - kMaxPrefetchInterval);
@@ -467,13 +489,17 @@ std::vector<Assigner::Prefetch> Assigner::CollectPrefetches() {
         found += idle_seconds_[static_cast<size_t>(--start)];
         elapsed += elapsed_seconds_[static_cast<size_t>(start)];
       }
-      if (found < needed || elapsed < copied) continue;
+      if (found < needed || elapsed < copied) {
+        remarks_.AddMissed(RemarkRule::kVmemNoIdleTime, source.id(), start, use, bytes);
+        continue;
+      }
       ReserveBandwidth(start, use, needed);
       Hold(start, last, bytes);
       Prefetch prefetch{source.id(), start, use, {}};
       for (int32_t position : reads) prefetch.readers.push_back(At(position));
       prefetches.push_back(std::move(prefetch));
       ++counts_.prefetched;
+      remarks_.AddPlaced(RemarkRule::kPrefetchedToVmem, source.id(), start, last, bytes);
     }
   }
   return prefetches;
@@ -532,7 +558,7 @@ absl::Status Assigner::Move() {
     counts_.peak_bytes = std::max(counts_.peak_bytes, options_.vmem_bytes - free_bytes_[position]);
     const Instruction i = module_.instruction(order_[position]);
     if (!MightHaveCalledComputations(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
-    const int64_t held = options_.vmem_bytes - free_bytes_[position] - BytesHeldByCallees(i);
+    const int64_t held = options_.vmem_bytes - free_bytes_[position] - shared_.BytesHeldByCallees(i);
     i.ForEachCallee([&](Computation callee) {
       int64_t& outside = shared_.outside[callee.id().value];
       outside = std::max(outside, held);
@@ -546,16 +572,6 @@ absl::Status Assigner::Move() {
     if (absl::Status status = InsertPrefetch(prefetch); !status.ok()) return status;
   }
   return absl::OkStatus();
-}
-
-bool UsesVmem(const Module& module) {
-  for (Computation c : module.computations()) {
-    for (Instruction i : c.instructions()) {
-      const int64_t space = tpu::MemorySpaceOf(i.shape());
-      if (space == tpu::kVectorMemorySpace || space == tpu::kCommonMemorySpace) return true;
-    }
-  }
-  return false;
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "ir/graph/module_fwd.h"
+#include "passes/remarks/remark.h"
 #include "passes/target/tpu_target.h"
 
 namespace hlokit {
@@ -24,6 +25,7 @@ namespace hlokit {
 struct MemorySpaceOptions {
   int64_t vmem_bytes = 0;  // for arrays, without the tiles of kernels
   bool prefetch = true;
+  RemarkCollector* remarks = nullptr;  // gets the decisions; null: nobody
 };
 
 struct MemorySpaceCounts {

@@ -12,7 +12,9 @@ class MemorySpaceAssignment : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
     const tpu::TpuTarget target = tpu::TargetOf(*this, module);
-    MemorySpaceOptions assignment{.vmem_bytes = options().Int("vmem-bytes"), .prefetch = options().Bool("prefetch")};
+    MemorySpaceOptions assignment{.vmem_bytes = options().Int("vmem-bytes"),
+                                  .prefetch = options().Bool("prefetch"),
+                                  .remarks = context().remarks};
     if (assignment.vmem_bytes < 0) assignment.vmem_bytes = ToBytes(target.VmemForArrays() * target.parts);
     const absl::StatusOr<MemorySpaceCounts> counts = AssignMemorySpaces(module, target, assignment);
     if (!counts.ok()) return counts.status();

@@ -3,6 +3,7 @@
 #ifndef HLOKIT_PASSES_SCHEDULE_MODULE_MEMORY_STATE_H_
 #define HLOKIT_PASSES_SCHEDULE_MODULE_MEMORY_STATE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -29,6 +30,14 @@ struct ModuleMemoryState {
         held(module_in->computation_id_bound(), 0),
         outside(module_in->computation_id_bound(), 0) {
     CollectLoops();
+  }
+
+  // Returns the peak VMEM of the computations that the instruction calls.
+  int64_t BytesHeldByCallees(Instruction i) const {
+    int64_t bytes = 0;
+    if (i.opcode() == Opcode::kFusion) return bytes;
+    i.ForEachCallee([&](Computation callee) { bytes = std::max(bytes, held[callee.id().value]); });
+    return bytes;
   }
 
   Module& module;

@@ -29,6 +29,8 @@ constexpr int kMaxRounds = 64;
 constexpr int kMaxPeaks = 64;  // of one analysis
 constexpr std::string_view kSuffix = ".remat";
 
+size_t ToIndex(int32_t position) { return static_cast<size_t>(position); }
+
 bool IsRematerialized(Instruction i) { return i.name().find(kSuffix) != std::string_view::npos; }
 
 bool CanRematerialize(Instruction i) {
@@ -44,8 +46,9 @@ bool CanRematerialize(Instruction i) {
 // Reduces the peaks of one computation.
 class PeakReducer {
  public:
-  PeakReducer(Module* module, const CostAnalysis& costs, const MemoryUse& use)
+  PeakReducer(Module* module, const CostAnalysis& costs, const MemoryUse& use, RemarkCollector* remarks)
       : module_(*module),
+        remarks_(remarks),
         costs_(costs),
         use_(use),
         live_bytes_(use.live_bytes),
@@ -86,7 +89,10 @@ class PeakReducer {
   void RematerializeValue(const Candidate& candidate);
   int64_t ReducePeak(int64_t excess);
 
+  void RemarkOn(const Candidate& candidate) const;
+
   Module& module_;
+  RemarkCollector* const remarks_;
   const CostAnalysis& costs_;
   const MemoryUse& use_;
   std::vector<int64_t> live_bytes_;  // as use_.live_bytes, with the values made since
@@ -154,7 +160,22 @@ std::vector<PeakReducer::Candidate> PeakReducer::Find() const {
   return candidates;
 }
 
+void PeakReducer::RemarkOn(const Candidate& candidate) const {
+  Remark remark(RemarkRule::kRematerialized, module_.instruction(candidate.value));
+  remark.Text(" is computed again before ");
+  remark.Name("Use", module_.instruction(use_.order[ToIndex(candidate.use)]));
+  remark.Text(": it does not live at the peak at ").Name("Peak", module_.instruction(use_.order[ToIndex(peak_)]));
+  remark.Text(" of ").Number("PeakBytes", live_bytes_[ToIndex(peak_)]).Text(" bytes, which saves ");
+  remark.Number("Bytes", candidate.saves).Text(" bytes");
+  if (candidate.saves < candidate.bytes) {
+    remark.Text(" (").Number("ValueBytes", candidate.bytes).Text(" of the value less ");
+    remark.Number("OperandBytes", candidate.bytes - candidate.saves).Text(" of operands that live longer)");
+  }
+  remarks_->Add(std::move(remark));
+}
+
 void PeakReducer::RematerializeValue(const Candidate& candidate) {
+  if (remarks_ != nullptr) RemarkOn(candidate);
   const Instruction i = module_.instruction(candidate.value);
   std::vector<InstructionId> operands;
   for (Instruction operand : i.operands()) operands.push_back(operand.id());
@@ -223,9 +244,27 @@ int64_t PeakReducer::Run(int64_t excess) {
   return made;
 }
 
+// Says that the peak stays above the limit, and names the largest array that lives there.
+void RemarkOnPeak(const Module& module, const MemoryUse& use, int64_t peak, int64_t limit, RemarkCollector* remarks) {
+  Remark remark(RemarkRule::kPeakAboveLimit, module.instruction(use.order[ToIndex(use.peak_position)]));
+  remark.Text(" is at the peak of ").Number("PeakBytes", peak).Text(" bytes, above the limit of ");
+  remark.Number("Limit", limit).Text(" bytes: no value is left whose recomputation would lower it");
+  const LiveBuffer* largest = nullptr;
+  for (const LiveBuffer& buffer : use.buffers) {
+    if (buffer.begin > use.peak_position || buffer.end < use.peak_position) continue;
+    if (largest == nullptr || buffer.bytes > largest->bytes) largest = &buffer;
+  }
+  if (largest != nullptr && largest->defining_instruction.valid()) {
+    remark.Text("; the largest array there is ").Name("Largest", module.instruction(largest->defining_instruction));
+    remark.Text(" of ").Number("LargestBytes", largest->bytes).Text(" bytes");
+  }
+  remarks->Add(std::move(remark));
+}
+
 }  // namespace
 
-absl::StatusOr<RematerializationCounts> Rematerialize(Module& module, int64_t limit_bytes) {
+absl::StatusOr<RematerializationCounts> Rematerialize(Module& module, int64_t limit_bytes, RemarkCollector* remarks) {
+  remarks = RemarksFor(remarks, RemarkCategory::kMemory);
   RematerializationCounts counts;
   if (!module.header().is_scheduled || !module.entry().valid()) return counts;
   absl::StatusOr<MemoryAnalysis> memory = MemoryAnalysis::Create(module);
@@ -244,7 +283,7 @@ absl::StatusOr<RematerializationCounts> Rematerialize(Module& module, int64_t li
     for (int depth = 0; depth < kMaxRounds && made == 0; ++depth) {
       const MemoryUse& use = memory->Of(c);
       if (use.order.empty()) break;
-      made = PeakReducer(&module, *costs, use).Run(peak - limit_bytes);
+      made = PeakReducer(&module, *costs, use, remarks).Run(peak - limit_bytes);
       if (made > 0) break;
       const Instruction at = module.instruction(use.order[static_cast<size_t>(use.peak_position)]);
       Computation largest;
@@ -263,6 +302,10 @@ absl::StatusOr<RematerializationCounts> Rematerialize(Module& module, int64_t li
     counts.instructions += made;
     if (absl::Status status = memory->Update(module, c); !status.ok()) return status;
   }
+  if (remarks != nullptr && counts.peak_after > limit_bytes) {
+    const MemoryUse& use = memory->Of(module.entry());
+    if (!use.order.empty()) RemarkOnPeak(module, use, counts.peak_after, limit_bytes, remarks);
+  }
   return counts;
 }
 
@@ -272,7 +315,7 @@ class Rematerialization : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
     const absl::StatusOr<RematerializationCounts> counts =
-        Rematerialize(module, HbmBytes(*this, tpu::TargetOf(*this, module)));
+        Rematerialize(module, HbmBytes(*this, tpu::TargetOf(*this, module)), context().remarks);
     if (!counts.ok()) return counts.status();
     if (counts->instructions == 0) return false;
     Count("instructions computed again", counts->instructions);

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "ir/graph/module_fwd.h"
+#include "passes/remarks/remark.h"
 
 namespace hlokit {
 
@@ -22,8 +23,10 @@ struct RematerializationCounts {
 // effect and no callee but a fusion body, and its operands must be live at the later use or take less than half of the
 // saved bytes. A value is rematerialized once. Modules without a schedule do not change.
 //
-// At most 64 rounds, each of which reduces the highest peaks of one computation and then analyzes it again.
-absl::StatusOr<RematerializationCounts> Rematerialize(Module& module, int64_t limit_bytes);
+// At most 64 rounds, each of which reduces the highest peaks of one computation and then analyzes it again. `remarks`:
+// gets the decisions; null: nobody.
+absl::StatusOr<RematerializationCounts> Rematerialize(Module& module, int64_t limit_bytes,
+                                                      RemarkCollector* remarks = nullptr);
 
 }  // namespace hlokit
 

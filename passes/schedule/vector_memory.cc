@@ -106,4 +106,14 @@ absl::StatusOr<InstructionId> AddAsyncCopy(Module& module, InstructionId source,
   return builder.Add(Opcode::kCopyDone, {*start}, {}, result);
 }
 
+bool UsesVmem(const Module& module) {
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      const int64_t space = tpu::MemorySpaceOf(i.shape());
+      if (space == tpu::kVectorMemorySpace || space == tpu::kCommonMemorySpace) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace hlokit

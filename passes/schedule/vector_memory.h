@@ -34,6 +34,9 @@ std::vector<InstructionId> NamesOf(Instruction value);
 // Returns `array` with a layout in VMEM.
 Shape InVmem(ShapeTable& shapes, Shape array);
 
+// Returns true if an array of the module is in VMEM, or in the memory that cores share.
+bool UsesVmem(const Module& module);
+
 // Adds an asynchronous copy of `source`, with copy-start before one instruction and copy-done before another (none: at
 // the end). `result` is the array with the destination layout. Returns the copy-done.
 absl::StatusOr<InstructionId> AddAsyncCopy(Module& module, InstructionId source, Shape result,

@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "ir/core/str_cat.h"
+#include "passes/diff/diff_causes.h"
 #include "passes/view/graph_document.h"
 
 namespace hlokit {
@@ -39,6 +41,9 @@ void WriteDiffDocuments(const Module& a, const Module& b, const ModuleDiff& diff
   }
   for (const Instruction i : diff.added) after.status[i.id().value] = DiffStatus::kAdded;
   for (const Instruction i : diff.removed) before.status[i.id().value] = DiffStatus::kRemoved;
+  for (const DiffCause& cause : CausesOf(diff)) {
+    after.causes.push_back(StrCat(Counted(cause.pairs, "pair"), ": ", cause.what, ": ", cause.change));
+  }
   json->BeginArray();
   WriteGraphDocument(a, before, json);
   WriteGraphDocument(b, after, json);

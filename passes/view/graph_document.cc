@@ -22,6 +22,7 @@ namespace hlokit {
 namespace {
 
 constexpr size_t kMaxAttributeText = 2000;  // bytes of all attributes of an instruction
+constexpr size_t kMaxRemarkText = 8000;     // of all remarks on an instruction
 constexpr size_t kMaxShapeText = 1000;
 constexpr int64_t kMaxLiteralElements = 64;
 
@@ -118,6 +119,7 @@ class DocumentWriter {
     json_.Key("families").BeginArray();
     for (size_t k = 0; k < kOpcodeFamilies; ++k) json_.Value(ToString(static_cast<OpcodeFamily>(k)));
     json_.EndArray();
+    if (!options_.causes.empty()) WriteList("causes", options_.causes);
     WriteComputations();
     WriteInstructions();
     WriteGroups();
@@ -214,6 +216,12 @@ class DocumentWriter {
       json_.EndArray();
     }
     json_.EndArray();
+    if (!options_.remarks.empty()) {
+      WriteSparse("remarks", [&](Instruction i) {
+        const std::string& lines = options_.remarks[i.id().value];
+        return lines.empty() ? int64_t{0} : strings_.Add(Shortened(lines, kMaxRemarkText));
+      });
+    }
     if (!options_.status.empty()) WriteDifferences();
     json_.EndObject();
   }

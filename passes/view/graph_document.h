@@ -17,9 +17,12 @@ namespace hlokit {
 enum class DiffStatus : uint8_t { kSame, kChanged, kAdded, kRemoved };
 
 struct GraphDocumentOptions {
-  std::string file;             // where the module was read
-  std::string device;           // the device of `seconds`
-  std::vector<double> seconds;  // by InstructionId, over one execution; empty: no times
+  std::string file;                  // where the module was read
+  std::string device;                // the device of `seconds`
+  std::vector<double> seconds;       // by InstructionId, over one execution; empty: no times
+  std::vector<std::string> remarks;  // by InstructionId: lines (remark_lines.h); empty: no remarks
+  std::vector<std::string>
+      causes;  // of the differences from the module before, a line each (passes/diff/diff_causes.h)
   // By InstructionId; empty: not compared with another module.
   std::vector<DiffStatus> status;
   std::vector<std::string> differences;     // lines

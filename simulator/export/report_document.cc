@@ -282,6 +282,21 @@ Json NotesJson(const ReportInput& input, const HostModel& host, const HostTimeli
   return notes;
 }
 
+// A page shows so many remarks: the first of them, those on what was missed before others.
+void LimitRemarks(Json* report) {
+  constexpr size_t kMaxRemarks = 4000;
+  const auto remarks = report->find("remarks");
+  if (remarks == report->end() || remarks->size() <= kMaxRemarks) return;
+  Json kept = Json::array();
+  for (const bool missed : {true, false}) {
+    for (const Json& remark : *remarks) {
+      if (kept.size() < kMaxRemarks && (remark["kind"] == "missed") == missed) kept.push_back(remark);
+    }
+  }
+  (*report)["remarks_left_out"] = remarks->size() - kept.size();
+  (*report)["remarks"] = std::move(kept);
+}
+
 }  // namespace
 
 std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, const HostModel& host,
@@ -295,7 +310,8 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   json["tool"] = options.tool;
   json["flags"] = Json::array();
   for (const std::string& flag : options.flags) json["flags"].push_back(flag);
-  const Json base = Json::parse(ReportJson(input));
+  Json base = Json::parse(ReportJson(input));
+  LimitRemarks(&base);
   for (const auto& item : base.items()) json[item.key()] = item.value();
   const Module& source = input.source != nullptr ? *input.source : input.module;
   std::vector<ReportGraph> graphs = {{&input, &plan, 1, EstimateCompileTime(source, plan), 0}};

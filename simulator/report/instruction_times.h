@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "ir/graph/module.h"
+#include "passes/remarks/remark.h"
 #include "simulator/report/device_report.h"
 #include "simulator/timing/simulator.h"
 
@@ -16,7 +17,8 @@ namespace hlokit::tpu {
 struct InstructionTime {
   Instruction instruction;  // of the compiled module
   double seconds = 0;
-  double runs = 1;  // in an execution of the module
+  double runs = 1;     // in an execution of the module
+  double exposed = 0;  // seconds that the core waits for it, of a collective
 };
 
 struct InstructionTimes {
@@ -30,7 +32,9 @@ struct InstructionTimes {
 };
 
 // Compiles a copy of the module for the device (simulator/timing/compile.h) and simulates it.
-absl::StatusOr<InstructionTimes> TimeInstructions(const SimulationOptions& options, const Module& module);
+// `remarks`: gets those of the passes; null: nobody.
+absl::StatusOr<InstructionTimes> TimeInstructions(const SimulationOptions& options, const Module& module,
+                                                  RemarkCollector* remarks = nullptr);
 
 // Returns the seconds of each instruction over one execution, by InstructionId. Loops and calls have none of their own.
 std::vector<double> SecondsByInstruction(const Module& module, const Simulation& simulation);

@@ -7,9 +7,11 @@
 #include <utility>
 
 #include "ir/core/double_text.h"
+#include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
 #include "ir/graph/source_line.h"
+#include "passes/remarks/remark_text.h"
 #include "passes/target/aliases.h"
 #include "passes/target/fused_collectives.h"
 #include "passes/target/op_class.h"
@@ -279,6 +281,20 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
   }
 }
 
+namespace {
+
+Json RemarksJson(absl::Span<const Remark> remarks) {
+  std::string text;
+  {
+    TextWriter out(&text);
+    JsonWriter json(&out, JsonLayout::kCompact);
+    WriteRemarksJson(remarks, &json);
+  }
+  return Json::parse(text);
+}
+
+}  // namespace
+
 std::string ReportJson(const ReportInput& input, bool memory_details) {
   const Simulation& s = input.simulation;
   const DeviceDescription& machine = input.options.machine;
@@ -347,6 +363,7 @@ std::string ReportJson(const ReportInput& input, bool memory_details) {
                    {"busy_us", ResourceJson(row.times)}});
   }
   json["ops"] = std::move(ops);
+  if (input.remarks != nullptr) json["remarks"] = RemarksJson(input.remarks->remarks());
   return json.dump(1) + "\n";
 }
 

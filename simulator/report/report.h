@@ -9,6 +9,7 @@
 
 #include "ir/core/text_writer.h"
 #include "ir/graph/module_fwd.h"
+#include "passes/remarks/remark.h"
 #include "simulator/memory/memory_plan.h"
 #include "simulator/timing/simulator.h"
 
@@ -22,6 +23,8 @@ struct ReportInput {
   // The module before compilation, and the pipeline; null: it was simulated as given.
   const Module* source = nullptr;
   std::string_view pipeline = {};
+  // Remarks of the passes that compiled it; null: nobody asked for them.
+  const RemarkCollector* remarks = nullptr;
 };
 
 // Returns a note on a program that was compiled for another device and has been compiled again, or "".

@@ -67,6 +67,7 @@ absl::Status Compile(const SimulationOptions& options, std::string_view pipeline
   if (!passes.ok()) return passes.status();
   PipelineOptions run = {.context = PassContextFor(options, *module)};
   run.context.diagnostics = observers.warnings;
+  run.context.remarks = observers.remarks;
   return passes->Run(*module, run, observers.instruments).status();
 }
 

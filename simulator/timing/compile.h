@@ -38,6 +38,7 @@ absl::Status RemoveCompilation(Module* module);
 struct CompileObservers {
   absl::Span<PassInstrumentation* const> instruments;
   DiagnosticSink* warnings = nullptr;  // gets those of the passes; may be null
+  RemarkCollector* remarks = nullptr;  // gets those of the passes; may be null
 };
 absl::Status Compile(const SimulationOptions& options, std::string_view pipeline, Module* module,
                      const CompileObservers& observers = {});

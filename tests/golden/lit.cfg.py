@@ -25,6 +25,10 @@ for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
 if os.path.isdir(config.hlokit_tools):
     config.available_features.update(os.listdir(config.hlokit_tools))
 
+# LLVM's reader of optimization records is not in each of its packages.
+if shutil.which("llvm-remarkutil", path=config.environment["PATH"]):
+    config.available_features.add("llvm-remarkutil")
+
 # %mpirun starts processes, where the tools were built with MPI.
 if shutil.which("mpirun") and os.path.exists(os.path.join(config.hlokit_tools, "../lib/hlokit/libhlokit_mpi.so")):
     config.available_features.add("mpi")

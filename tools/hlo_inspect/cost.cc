@@ -13,6 +13,7 @@
 #include "ir/graph/module_statistics.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/cost_key.h"
+#include "passes/analysis/execution_counts.h"
 #include "tools/hlo_inspect/quantities.h"
 #include "tools/hlo_inspect/whole_program.h"
 
@@ -66,6 +67,8 @@ void WriteJson(const CostFlags& flags, const InputPart& part, const Module& modu
   if (part.count > 1) json->Member("group", part.index + 1);
   json->Member("module", module.name());
   WriteWholeProgramMember(module, json);
+  if (flags.trip_counts) WriteUncountedLoops(CountExecutions(module, true).uncounted, json);
+  WriteCustomCalls(module, json);
   json->Key("total").BeginObject();
   WriteCostMembers(SumOf(rows), json);
   json->EndObject();
@@ -104,6 +107,8 @@ void WriteText(const CostFlags& flags, const Module& module, const CostAnalysis&
   const Cost total = SumOf(rows);
   *out << "module " << module.name() << "\n";
   WriteWholeProgramNote(module, out);
+  if (flags.trip_counts) WriteUncountedLoopsNote(CountExecutions(module, true).uncounted, out);
+  WriteCustomCallsNote(module, out);
   *out << "  flops            " << total.flops << "\n";
   *out << "  transcendentals  " << total.transcendentals << "\n";
   *out << "  bytes            " << total.bytes() << "  (" << HumanBytes(total.bytes_read) << " read, "
@@ -161,7 +166,7 @@ int Run(const CostFlags& flags) {
     bool first = true;
     ForEachModule(flags, &diagnostics, [&](const InputPart& part, const Module& module) {
       const CostAnalysis costs(module);
-      const std::vector<CostRow> rows = CostTable(module, costs, {flags.by, flags.trip_counts, flags.sort});
+      const std::vector<CostRow> rows = CostTable(module, costs, {flags.by, flags.trip_counts, flags.sort, StatedCost});
       if (flags.json) {
         WriteJson(flags, part, module, costs, rows, &json);
       } else {

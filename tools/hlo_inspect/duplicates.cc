@@ -51,7 +51,7 @@ void Write(const DuplicatesFlags& flags, const InputPart& part, const Module& mo
   for (const DuplicateGroup& group : groups) others += static_cast<int64_t>(group.others.size());
   for (size_t k = 0; k < std::min(flags.top, groups.size()); ++k) {
     const DuplicateGroup& group = groups[k];
-    *out << LineOf(part, lines, group.first) << "\n";
+    *out << LineOf(lines, group.first) << "\n";
     for (const Duplicate& other : group.others) {
       *out << "  " << other.instruction.name() << "  "
            << (other.apart.empty() ? std::string("nothing keeps it apart: cse merges it")

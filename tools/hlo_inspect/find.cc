@@ -33,13 +33,13 @@ void WriteText(const FindFlags& flags, const query::Query& query, const InputPar
       if (shown > 1) *out << "--\n";
       neighbors = flow.NeighborsOf(match.root, flags.neighborhood);
     }
-    for (const Instruction i : neighbors.before) *out << "  " << LineOf(part, lines, i) << "\n";
-    *out << LineOf(part, lines, match.root) << "\n";
+    for (const Instruction i : neighbors.before) *out << "  " << LineOf(lines, i) << "\n";
+    *out << LineOf(lines, match.root) << "\n";
     for (size_t v = 0; v < match.variables.size(); ++v) {
       if (!match.variables[v].valid() || match.variables[v] == match.root) continue;
-      *out << "    %" << query.pattern.variables()[v] << ": " << LineOf(part, lines, match.variables[v]) << "\n";
+      *out << "    %" << query.pattern.variables()[v] << ": " << LineOf(lines, match.variables[v]) << "\n";
     }
-    for (const Instruction i : neighbors.after) *out << "  " << LineOf(part, lines, i) << "\n";
+    for (const Instruction i : neighbors.after) *out << "  " << LineOf(lines, i) << "\n";
   }
   *out << Counted(matches.size(), "match", "matches") << " in " << part.label() << "\n";
 }

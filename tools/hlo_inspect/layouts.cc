@@ -55,8 +55,8 @@ void Write(const LayoutFlags& flags, const InputPart& part, const Module& module
        << HumanBytes(layouts.change_bytes) << "\n";
   for (size_t k = 0; k < std::min(flags.top, layouts.changes.size()); ++k) {
     const Instruction i = layouts.changes[k];
-    *out << "  " << LayoutText(i.operand(0).shape()) << " -> " << LayoutText(i.shape()) << "  "
-         << LineOf(part, lines, i) << "\n";
+    *out << "  " << LayoutText(i.operand(0).shape()) << " -> " << LayoutText(i.shape()) << "  " << LineOf(lines, i)
+         << "\n";
   }
   if (layouts.changes.size() > flags.top) {
     *out << "  ... " << static_cast<int64_t>(layouts.changes.size() - flags.top) << " more\n";

@@ -43,7 +43,7 @@ Instruction FindNamed(const Module& module, const InputPart& part, std::string_v
   return Instruction();
 }
 
-std::string LineOf(const InputPart& part, const TextLines& lines, Instruction instruction) {
+std::string LineOf(const TextLines& lines, Instruction instruction) {
   constexpr size_t kMaxSize = 300;
   PrintOptions options;
   options.print_metadata_only_op_name = true;
@@ -52,7 +52,11 @@ std::string LineOf(const InputPart& part, const TextLines& lines, Instruction in
     text = StrCat(text.substr(0, kMaxSize / 2), " ... ", text.substr(text.size() - kMaxSize / 2));
   }
   const int64_t line = lines.Of(instruction);
-  return StrCat(part.label(), line == 0 ? "" : StrCat(":", line), ": ", instruction.is_root() ? "ROOT " : "", text);
+  return StrCat(line == 0 ? "" : StrCat(line, ": "), instruction.is_root() ? "ROOT " : "", text);
+}
+
+std::string LineOf(const InputPart& part, const TextLines& lines, Instruction instruction) {
+  return StrCat(part.label(), lines.Of(instruction) == 0 ? ": " : ":", LineOf(lines, instruction));
 }
 
 void WriteMembers(const TextLines& lines, Instruction instruction, JsonWriter* json) {

@@ -30,7 +30,10 @@ void AddQueryFlags(CLI::App* command, std::string* pattern, std::string* where);
 Instruction FindNamed(const Module& module, const InputPart& part, std::string_view name,
                       DiagnosticReporter* diagnostics);
 
-// Returns "file.hlo:12: %x = ...": the instruction with its place, shortened in the middle if it is long.
+// Returns "12: %x = ...": the instruction with its line, shortened in the middle if it is long. The caller names the
+// file, once.
+std::string LineOf(const TextLines& lines, Instruction instruction);
+// Returns it with the file, "file.hlo:12: %x = ...", for lists of several files.
 std::string LineOf(const InputPart& part, const TextLines& lines, Instruction instruction);
 
 // Writes the members `name`, `computation`, `opcode`, `shape`, `line` and `text` of an object.

@@ -12,6 +12,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/graph/module_statistics.h"
 #include "passes/analysis/cost.h"
+#include "passes/analysis/execution_counts.h"
 #include "passes/analysis/memory.h"
 #include "simulator/report/device_report.h"
 #include "simulator/report/instruction_times.h"
@@ -26,7 +27,7 @@ namespace hlokit::cli {
 namespace {
 
 struct TopFlags : InspectFlags {
-  std::string by = "bytes";
+  std::string by = "bytes_accessed";
   std::string device;
   size_t count = 20;
 };
@@ -40,8 +41,9 @@ struct Row {
 struct Table {
   std::vector<Row> rows;  // the largest first
   double total = 0;
-  std::unique_ptr<Module> compiled;  // for times: the module of the rows
-  tpu::DeviceUse use;                // for times
+  std::vector<Instruction> uncounted;  // loops of which one iteration is counted
+  std::unique_ptr<Module> compiled;    // for times: the module of the rows
+  tpu::DeviceUse use;                  // for times
 };
 
 Table CostsOf(const Module& module, bool flops) {
@@ -50,7 +52,9 @@ Table CostsOf(const Module& module, bool flops) {
   options.key = CostKey::kInstruction;
   options.trip_counts = true;
   options.sort = flops ? CostColumn::kFlops : CostColumn::kBytes;
+  options.custom_call_cost = StatedCost;
   Table table;
+  table.uncounted = CountExecutions(module, /*trip_counts=*/true).uncounted;
   for (const CostRow& row : CostTable(module, costs, options)) {
     const auto amount = static_cast<double>(flops ? row.cost.flops : row.cost.bytes());
     table.total += amount;
@@ -101,6 +105,7 @@ void Write(const TopFlags& flags, const InputPart& part, const Module& module, c
       json->Member("used_devices", table.use.used_devices);
     } else {
       WriteWholeProgramMember(module, json);
+      if (flags.by != "memory") WriteUncountedLoops(table.uncounted, json);
     }
     json->Member("total", table.total).Key("instructions").BeginArray();
     for (const Row& row : table.rows) {
@@ -122,6 +127,7 @@ void Write(const TopFlags& flags, const InputPart& part, const Module& module, c
     WriteMemoryNote(module, out);
   } else if (flags.by != "time") {
     WriteWholeProgramNote(module, out);
+    WriteUncountedLoopsNote(table.uncounted, out);
   } else if (const std::string idle = tpu::IdleNote(table.use); !idle.empty()) {
     *out << "  " << idle << "\n";
   }
@@ -133,14 +139,15 @@ void Write(const TopFlags& flags, const InputPart& part, const Module& module, c
     // The author of the module has never seen the names of compiled kernels.
     const bool made = flags.by == "time" && row.instruction.opcode() == Opcode::kFusion;
     *out << "  " << (made ? StrCat("[", origins.Of(row.instruction, 0), "] ") : std::string())
-         << LineOf(part, lines, row.instruction) << "\n";
+         << LineOf(lines, row.instruction) << "\n";
   }
   if (table.rows.size() > flags.count) {
     *out << "... " << static_cast<int64_t>(table.rows.size() - flags.count) << " more (--top)\n";
   }
 }
 
-int Run(const TopFlags& flags) {
+int Run(TopFlags flags) {
+  if (flags.by == "bytes") flags.by = "bytes_accessed";
   if ((flags.by == "time") == flags.device.empty()) {
     return UsageError("hlo-inspect",
                       flags.device.empty() ? "top: --by=time requires --device" : "top: --device requires --by=time");
@@ -174,9 +181,11 @@ InspectCommand AddTopCommand(CLI::App* app) {
   CLI::App* command = app->add_subcommand("top", "print the instructions that take most time, bytes, flops or memory");
   flags->AddTo(command);
   command
-      ->add_option("--by", flags->by,
-                   "what to rank by: bytes (read and written), flops, memory (live at the peak), time (on --device)")
-      ->check(CLI::IsMember({"bytes", "flops", "memory", "time"}))
+      ->add_option(
+          "--by", flags->by,
+          "what to rank by: bytes_accessed (read and written; or bytes), flops, memory (live at the peak), time (on "
+          "--device)")
+      ->check(CLI::IsMember({"bytes_accessed", "bytes", "flops", "memory", "time"}))
       ->capture_default_str();
   command->add_option("--device", flags->device, "a simulated TPU for --by=time, such as v5e or v5p:4x4x4")
       ->type_name("DEVICE");

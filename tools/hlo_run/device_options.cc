@@ -66,7 +66,8 @@ bool CompileFor(const SimulationFlags& flags, const tpu::SimulationOptions& opti
   const int64_t partitions = module->header().num_partitions;
   const bool whole = AwaitsPartitioning(*module);
   const absl::Status status = tpu::Compile(
-      options, flags.pipeline, module, {absl::MakeConstSpan(instruments, flags.print_hlo.empty() ? 0 : 1), warnings});
+      options, flags.pipeline, module,
+      {absl::MakeConstSpan(instruments, flags.print_hlo.empty() ? 0 : 1), warnings, flags.remarks.collector()});
   if (status.ok()) return true;
   if (whole && warnings != nullptr && FirstUnpartitioned(*module).valid()) {
     interp::ReportPartitionError(*module, status,

@@ -77,6 +77,9 @@ constexpr PurposeRow kPurposeRows[] = {
     {"--memory", kValues | kEstimate},
     {"--advise", kValues | kEstimate},
     {"--top", kValues | kEstimate},
+    {"--remarks", kValues | kEstimate},
+    {"--remarks-output", kValues | kEstimate},
+    {"--fusion-steps", kValues | kEstimate},
 };
 
 // A flag that has an effect with one of some others only.

@@ -104,8 +104,10 @@ void AddArgumentFlags(CLI::App* app, Flags* flags) {
 
 void AddResultFlags(CLI::App* app, Flags* flags, std::string* tolerance) {
   app->add_flag("--print-results,!--no-print-results", flags->print_results, "print the results (default on)");
-  app->add_option("-o,--output", flags->output,
-                  "output file of the results; - is standard output; .npy, .npz and .safetensors files hold arrays")
+  app->add_option(
+         "-o,--output", flags->output,
+         "output file of the results; - is standard output; .npy, .npz and .safetensors files hold arrays, .json "
+         "texts by device")
       ->type_name("FILE")
       ->capture_default_str();
   app->add_option("--results-npy", flags->results_npy,
@@ -235,7 +237,8 @@ void AddDeviceFlags(CLI::App* app, Flags* flags) {
                  1, kMost)
       ->capture_default_str();
   app->add_flag("--results-by-device", flags->results_by_device,
-                "of a program that is partitioned first: print the parts of each device instead of whole results");
+                "print the results of each device below a line that names it, on one device too; of a program that is "
+                "partitioned first its parts instead of whole results");
   app->add_option_function<std::string>(
          "--padding",
          [flags](const std::string& name) {
@@ -380,6 +383,9 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   AddFlags(&app, flags, &tolerance);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv, ValueKinds())) return exit_code;
   flags->simulation.names = cli::FlagNames(app);
+  if (const std::optional<int> code = flags->simulation.remarks.Prepare("hlo-run", !flags->simulation.page.empty())) {
+    return code;
+  }
   flags->replicas_given = app.count("--replicas") > 0;
   flags->partitions_given = app.count("--partitions") > 0;
   flags->padding_given = app.count("--padding") > 0;

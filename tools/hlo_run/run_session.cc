@@ -191,9 +191,8 @@ bool RunSession::LowerAndCompile() {
   std::optional<interp::LoweredProgram> lowered = LowerProgram(*program_, compile, options_, &diagnostics_);
   if (!lowered) return false;
   const bool is_divided = lowered->division.has_value();
-  if (!is_divided && (flags_.results_by_device || flags_.padding_given)) {
-    return Usage(StrCat(flags_.results_by_device ? "--results-by-device" : "--padding",
-                        " requires a program that is partitioned first: one with shardings, and --partitions"));
+  if (!is_divided && flags_.padding_given) {
+    return Usage("--padding requires a program that is partitioned first: one with shardings, and --partitions");
   }
   if (is_divided) {
     // The whole program runs in the first process alone.
@@ -287,8 +286,8 @@ std::optional<std::vector<Literal>> RunSession::RunReference() {
 
 bool RunSession::WriteFiles() {
   const bool is_first = processes_ == nullptr || processes_->rank() == 0;
-  if (is_first &&
-      !WriteResults(flags_, results_, executable_->result_shapes(), executable_->result_devices(), &diagnostics_)) {
+  if (is_first && !WriteResults(flags_, options_, results_, executable_->result_shapes(), executable_->result_devices(),
+                                executable_->division() != nullptr && !flags_.results_by_device, &diagnostics_)) {
     return false;
   }
   if (processes_ != nullptr && (!is_first || !executable_->gathers())) {

@@ -13,6 +13,7 @@
 #include "io/files/read_file.h"
 #include "ir/core/str_cat.h"
 #include "passes/view/graph_document.h"
+#include "passes/view/remark_lines.h"
 #include "runtime/observe/profile_directory.h"
 #include "simulator/export/advice_json.h"
 #include "simulator/export/host_profile.h"
@@ -85,6 +86,7 @@ bool WritePage(const SimulationFlags& flags, const tpu::ReportInput& input, cons
   GraphDocumentOptions graph;
   graph.device = flags.device;
   graph.seconds = tpu::SecondsByInstruction(input.module, input.simulation);
+  if (input.remarks != nullptr) graph.remarks = RemarkLinesOf(input.module, input.remarks->remarks());
   return cli::WriteReportPage(flags.page, json, GraphsJson({{&input.module, graph}}), diagnostics);
 }
 
@@ -175,6 +177,7 @@ void SimulationFlags::AddTo(CLI::App* app) {
   cli::AddNumber(app, "--host-dispatch-us", &dispatch_us,
                  "host time of each execution (default: that of queued calls on the target)", 0, 1e9)
       ->group(group);
+  remarks.AddFlags(app, group);
   app->add_flag("--list-devices", list_devices, "print the names of the targets of --device and exit")->group(group);
   app->add_option("--print-device", print_device, "print the description of a target and exit")
       ->type_name("TARGET")
@@ -222,7 +225,8 @@ void SimulateModule(const SimulationFlags& flags, const Module& original, const 
   tpu::SimulatedModule simulated(compiled, *options);
   if (!flags.host.empty()) simulated.AddHost(*host);
   const tpu::KernelPlan& plan = simulated.plan;
-  const tpu::ReportInput input = simulated.Input(&original, flags.pipeline);
+  tpu::ReportInput input = simulated.Input(&original, flags.pipeline);
+  if (!flags.remarks.given().empty() || !flags.page.empty()) input.remarks = flags.remarks.collector();
   if (!flags.timeline.empty() && !WriteTimeline(flags, input, plan, diagnostics)) return;
   if (!flags.xplane.empty()) {
     const int64_t devices = std::min(flags.timeline_devices, input.simulation.devices.devices);
@@ -249,6 +253,7 @@ void SimulateModule(const SimulationFlags& flags, const Module& original, const 
   } else {
     WriteText(flags.report, text, diagnostics);
   }
+  flags.remarks.Write(/*elsewhere=*/flags.json, diagnostics);
 }
 
 }  // namespace hlokit::run

@@ -14,6 +14,7 @@
 #include "interp/processes/mpi_session.h"
 #include "ir/graph/module.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/flags/remark_flags.h"
 #include "tools/cli/flags/variation_flags.h"
 
 namespace CLI {
@@ -47,6 +48,7 @@ struct SimulationFlags {
   size_t top = 20;
   bool memory = false;
   bool advise = false;
+  cli::RemarkFlags remarks;
 
   // Group of these flags in --help. All but --list-devices and --print-device require a device.
   static constexpr std::string_view kGroup = "Simulated TPU";

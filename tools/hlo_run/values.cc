@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hlo_run/values.h"
 
+#include <algorithm>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "check/arguments/array_values.h"
@@ -10,6 +13,7 @@
 #include "io/arrays/arguments.h"
 #include "io/arrays/array_file.h"
 #include "io/arrays/npy.h"
+#include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/name_range.h"
 #include "tools/cli/output_file.h"
@@ -141,9 +145,43 @@ void ShowMissingArguments(const Flags& flags, int64_t count, cli::DiagnosticRepo
   diagnostics->Fail(static_cast<cli::ExitCode>(cli::UsageError("hlo-run", message)));
 }
 
-bool WriteResults(const Flags& flags, absl::Span<const Literal> results, absl::Span<const Shape> shapes,
-                  int64_t devices, cli::DiagnosticReporter* diagnostics) {
-  const int64_t partitions = flags.options.num_partitions;
+namespace {
+
+// Writes {"whole": false, "replicas": 1, "partitions": 4, "devices": [{"replica": 0, "partition": 0, "results":
+// [{"shape": "f32[2]", "text": "f32[2] {1, 2}"}]}]}; of a whole program there is one member of `devices`, without
+// numbers.
+void WriteResultsJson(const interp::EvaluatorOptions& options, absl::Span<const Literal> results,
+                      absl::Span<const Shape> shapes, int64_t devices, bool whole, TextWriter* out) {
+  const size_t each = results.size() / static_cast<size_t>(devices);
+  JsonWriter json(out);
+  json.BeginObject().Member("whole", whole).Member("replicas", options.num_replicas);
+  json.Member("partitions", options.num_partitions).Key("devices").BeginArray();
+  for (int64_t d = 0; d < devices; ++d) {
+    json.BeginObject();
+    if (!whole) json.Member("replica", d / options.num_partitions).Member("partition", d % options.num_partitions);
+    json.Key("results").BeginArray();
+    for (size_t k = 0; k < each; ++k) {
+      std::string text;
+      {
+        TextWriter leaf(&text);
+        const size_t one = k < shapes.size() ? 1 : 0;
+        interp::PrintLeaves(leaf, results.subspan(static_cast<size_t>(d) * each + k, 1),
+                            shapes.subspan(std::min(k, shapes.size()), one));
+      }
+      while (!text.empty() && text.back() == '\n') text.pop_back();
+      json.BeginObject().Member("shape", ToString(results[static_cast<size_t>(d) * each + k].shape(), false));
+      json.Member("text", text).EndObject();
+    }
+    json.EndArray().EndObject();
+  }
+  json.EndArray().EndObject();
+}
+
+}  // namespace
+
+bool WriteResults(const Flags& flags, const interp::EvaluatorOptions& options, absl::Span<const Literal> results,
+                  absl::Span<const Shape> shapes, int64_t devices, bool whole, cli::DiagnosticReporter* diagnostics) {
+  const int64_t partitions = options.num_partitions;
   const size_t each = results.size() / static_cast<size_t>(devices);
   if (!flags.results_npy.empty() && !WriteNpyDirectory(flags.results_npy, results, diagnostics)) return false;
   if (!flags.print_results && flags.output == "-") return true;
@@ -153,8 +191,13 @@ bool WriteResults(const Flags& flags, absl::Span<const Literal> results, absl::S
     return written.ok();
   }
   return cli::WriteOutputFile(flags.output, diagnostics, [&](TextWriter& out) {
+    if (std::string_view(flags.output).ends_with(".json")) {
+      return WriteResultsJson(options, results, shapes, devices, whole, &out);
+    }
     for (int64_t d = 0; d < devices; ++d) {
-      if (devices > 1) out << StrCat("// replica ", d / partitions, ", partition ", d % partitions, "\n");
+      if (devices > 1 || flags.results_by_device) {
+        out << StrCat("// replica ", d / partitions, ", partition ", d % partitions, "\n");
+      }
       interp::PrintLeaves(out, results.subspan(static_cast<size_t>(d) * each, each), shapes);
     }
   });

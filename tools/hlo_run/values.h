@@ -33,10 +33,10 @@ std::optional<std::vector<Literal>> ReadExpectedResults(const std::string& path,
                                                         cli::DiagnosticReporter* diagnostics);
 
 // Prints the results and writes their files as the flags specify. Returns false after an error.
-// `shapes`: those of one device's results in the program; empty: those of the literals. `devices`: those that have
-// results, one after another.
-bool WriteResults(const Flags& flags, absl::Span<const Literal> results, absl::Span<const Shape> shapes,
-                  int64_t devices, cli::DiagnosticReporter* diagnostics);
+// `options`: of the run. `shapes`: those of one device's results in the program; empty: those of the literals.
+// `devices`: those that have results, one after another. `whole`: the results are of the program before partitioning.
+bool WriteResults(const Flags& flags, const interp::EvaluatorOptions& options, absl::Span<const Literal> results,
+                  absl::Span<const Shape> shapes, int64_t devices, bool whole, cli::DiagnosticReporter* diagnostics);
 
 // Warns, at the root of the entry, if synthetic arguments led to results with NaNs or infinities.
 void WarnOfNonfinite(const Flags& flags, const Module& module, absl::Span<const Literal> results, DiagnosticSink* sink);

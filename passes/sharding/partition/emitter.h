@@ -17,6 +17,7 @@
 #include "absl/types/span.h"
 #include "ir/builder/builder.h"
 #include "ir/graph/module.h"
+#include "passes/sharding/partition/partition_remarks.h"
 #include "passes/sharding/partition/reshard_plan.h"
 #include "passes/sharding/partition/tiling_store.h"
 
@@ -39,6 +40,8 @@ struct ModuleState {
     TilingRef from, to;
   };
   std::vector<FullGather> full_gathers;
+  bool records_reshards = false;
+  std::vector<ReshardRecord> reshards;  // of the current instruction, for remarks
   std::map<std::pair<Opcode, ElementType>, ComputationId> reducers;
 
   const ReshardPlan& PlanFor(Shape whole, TilingRef from, TilingRef to);

@@ -59,6 +59,7 @@ absl::Status ComputationPartitioner::Run() {
   for (InstructionId id : order) {
     const Instruction i = module_.instruction(id);
     const MetadataId previous = builder().SetMetadata(i.metadata_id());
+    const auto first = static_cast<uint32_t>(module_.instruction_id_bound());
     const PartitionHandler handler = kHandlers[static_cast<size_t>(i.opcode())];
     // What one device has goes to all where another needs it.
     const bool passes = handler == PartitionHandler::kTuple || handler == PartitionHandler::kGetTupleElement;
@@ -70,11 +71,13 @@ absl::Status ComputationPartitioner::Run() {
     if (absl::Status status = done ? absl::OkStatus() : Dispatch(i); !status.ok()) return status;
     builder().SetMetadata(previous);
     NoteGathers(i);
+    RemarkCollectives(i, first);
     // What stands for it without being made for it has its metadata too.
     const auto value = values_.find(id.value);
     if (value == values_.end() || value->second.empty()) continue;
     if (const InstructionId part = value->second[0].id; part.valid()) MergeMetadata(module_, id, part);
   }
+  const auto first = static_cast<uint32_t>(module_.instruction_id_bound());
   // The root, of which one device may have parts.
   const Instruction root = source.root();
   Value value = ValueOf(root);
@@ -92,6 +95,7 @@ absl::Status ComputationPartitioner::Run() {
     id = Reshard(value[0], job_.root[0]);
   }
   NoteGathers(root);
+  RemarkCollectives(root, first);
   if (source.is_entry()) {
     // The layout of the whole result; a name and a sharding of its own.
     const Shape wanted = LocalShapeOf(root.shape(), job_.root);
@@ -350,28 +354,50 @@ InstructionId ComputationPartitioner::PackResharded(const Value& value, Shape wh
 void ComputationPartitioner::NoteGathers(Instruction i) {
   if (owner_.options().diagnostics == nullptr) state_.full_gathers.clear();
   for (const ModuleState::FullGather& gather : state_.full_gathers) {
-    const Tiling &from = *gather.from, &to = *gather.to;
-    Instruction producer;
-    for (const Instruction operand : OperandsOf(i)) {
-      const auto value = values_.find(operand.id().value);
-      if (value == values_.end()) continue;
-      for (const Leaf& leaf : value->second) {
-        if (leaf.id == gather.part && !producer.valid()) producer = operand;
-      }
-    }
-    owner_.warnings().AddFullGather(i, producer, gather.whole, from, to);
+    owner_.warnings().AddFullGather(i, OperandWithPart(i, gather.part), gather.whole, *gather.from, *gather.to);
   }
   state_.full_gathers.clear();
+}
+
+Instruction ComputationPartitioner::OperandWithPart(Instruction i, InstructionId part) {
+  for (const Instruction operand : OperandsOf(i)) {
+    const auto value = values_.find(operand.id().value);
+    if (value == values_.end()) continue;
+    for (const Leaf& leaf : value->second) {
+      if (leaf.id == part) return operand;
+    }
+  }
+  return Instruction();
+}
+
+void ComputationPartitioner::RemarkCollectives(Instruction i, uint32_t first) {
+  if (!state_.records_reshards) return;
+  const auto end = static_cast<uint32_t>(module_.instruction_id_bound());
+  for (const ReshardRecord& record : state_.reshards) {
+    owner_.remarks().AddReshard(i, OperandWithPart(i, record.part), record);
+  }
+  constexpr size_t kMaxOperands = 4;
+  std::vector<std::pair<Instruction, Tiling>> operands;
+  for (const Instruction operand : OperandsOf(i)) {
+    const auto value = values_.find(operand.id().value);
+    if (value == values_.end() || value->second.size() != 1 || operands.size() == kMaxOperands) continue;
+    operands.emplace_back(operand, *value->second[0].tiling);
+  }
+  owner_.remarks().AddOthers(i, first, end, state_.reshards, operands);
+  state_.reshards.clear();
 }
 
 void ComputationPartitioner::Whole(Instruction i) {
   const LeafTilings wanted = WantedTilings(i);
   const TilingRef context = wanted.empty() ? state_.tilings.Replicated() : wanted[0];
   for (const Instruction operand : OperandsOf(i)) {
-    if (owner_.options().diagnostics == nullptr) break;
+    if (owner_.options().diagnostics == nullptr && !owner_.remarks().enabled()) break;
     for (const Leaf& leaf : ValueOf(operand)) {
       if (leaf.source.valid() || !leaf.shape.IsArray() || leaf.tiling->tiles() == 1) continue;
-      owner_.warnings().AddUndivided(i, operand, leaf.shape, *leaf.tiling);
+      if (owner_.options().diagnostics != nullptr) {
+        owner_.warnings().AddUndivided(i, operand, leaf.shape, *leaf.tiling);
+      }
+      owner_.remarks().AddComputedWhole(i, operand, *leaf.tiling);
     }
   }
   std::vector<InstructionId> operands;

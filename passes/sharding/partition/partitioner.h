@@ -37,6 +37,7 @@
 #include "ir/graph/module.h"
 #include "passes/sharding/partition/emitter.h"
 #include "passes/sharding/partition/factor_choice.h"
+#include "passes/sharding/partition/partition_remarks.h"
 #include "passes/sharding/partition/partition_warnings.h"
 #include "passes/sharding/partition/spmd_partitioner.h"
 #include "passes/sharding/sharding_rule.h"
@@ -88,7 +89,9 @@ struct ComputationJob {
 class ModulePartitioner {
  public:
   ModulePartitioner(Module& module, const PartitionOptions& options)
-      : module_(module), options_(options), state_(&module), warnings_(&module) {}
+      : module_(module), options_(options), state_(&module), warnings_(&module), remarks_(&module, options.remarks) {
+    state_.records_reshards = remarks_.enabled();
+  }
 
   absl::StatusOr<PartitionCounts> Run();
 
@@ -97,6 +100,7 @@ class ModulePartitioner {
   const PartitionOptions& options() const { return options_; }
   PartitionCounts& counts() { return counts_; }
   PartitionWarnings& warnings() { return warnings_; }
+  PartitionRemarks& remarks() { return remarks_; }
 
   // Returns the computation that `source` becomes for parameters and root of these tilings. It is written later.
   ComputationId Variant(ComputationId source, std::vector<LeafTilings> parameters, LeafTilings root);
@@ -121,6 +125,7 @@ class ModulePartitioner {
   ModuleState state_;
   PartitionCounts counts_;
   PartitionWarnings warnings_;
+  PartitionRemarks remarks_;
   std::deque<ComputationJob> jobs_;
   std::map<std::tuple<uint32_t, std::vector<LeafTilings>, LeafTilings>, ComputationId> variants_;
   std::map<std::pair<uint32_t, uint32_t>, LeafTilings> given_;  // by sharding and shape
@@ -191,6 +196,10 @@ class ComputationPartitioner {
 
   // Notes the full gathers that an instruction made.
   void NoteGathers(Instruction i);
+  // Returns the operand of which this is a part; an invalid instruction if it is the result.
+  Instruction OperandWithPart(Instruction i, InstructionId part);
+  // Says why the collectives that `i` made since instruction `first` are there.
+  void RemarkCollectives(Instruction i, uint32_t first);
   void Whole(Instruction i);
   void Unchanged(Instruction i);
 

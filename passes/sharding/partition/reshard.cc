@@ -285,6 +285,8 @@ InstructionId Emitter::Reshard(InstructionId part, Shape whole, TilingRef from, 
   const auto found = reshards_.find(key);
   if (found != reshards_.end()) return found->second;
 
+  const TilingRef given = from;
+  const uint32_t first = static_cast<uint32_t>(state_.module.instruction_id_bound());
   InstructionId value = part;
   TilingRef target = to;
   const Tiling wanted = AsTiled(*to, whole.rank(), state_.partitions);
@@ -323,6 +325,10 @@ InstructionId Emitter::Reshard(InstructionId part, Shape whole, TilingRef from, 
     before = &step.after;
   }
   if (target != to) value = MakeUnreduced(value, wanted, wanted.unreduced);
+  if (state_.records_reshards) {
+    const auto end = static_cast<uint32_t>(state_.module.instruction_id_bound());
+    state_.reshards.push_back({part, whole, *given, *to, first, end});
+  }
   reshards_[key] = value;
   return value;
 }

@@ -235,6 +235,7 @@ absl::StatusOr<PartitionCounts> ModulePartitioner::Run() {
   if (options_.diagnostics != nullptr) warnings_.Report(options_.diagnostics);
   module_.SetEntry(target);
   EraseOld(before);
+  if (remarks_.enabled()) remarks_.Report();
   UpdateEntryLayout();
   module_.header().num_partitions = state_.partitions;
   module_.header().frontend_attributes =
@@ -333,6 +334,7 @@ class SpmdPartitioner : public Pass {
     partition.skip_checking_windowed_einsum_users = options().Bool("skip-checking-windowed-einsum-users");
     partition.disable_ag_rewrite_for_multiple_consumers = options().Bool("disable-ag-rewrite-for-multiple-consumers");
     partition.diagnostics = context().diagnostics;
+    partition.remarks = context().remarks;
     const absl::StatusOr<spmd::PartitionCounts> counts = spmd::PartitionModule(module, partition);
     if (!counts.ok()) return counts.status();
     if (counts->imported > 0) Count("attributes and custom-calls of Shardy read", counts->imported);

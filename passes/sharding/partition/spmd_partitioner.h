@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "ir/core/diagnostic.h"
 #include "ir/graph/module.h"
+#include "passes/remarks/remark.h"
 
 namespace hlokit::spmd {
 
@@ -33,6 +34,8 @@ struct PartitionOptions {
   // Gets a warning for each array that every device gathers whole only to take another part of it, and for operations
   // that no device divides although their operands are. Null: there are none.
   DiagnosticSink* diagnostics = nullptr;
+  // Gets a remark for each collective. Null: nobody.
+  RemarkCollector* remarks = nullptr;
 };
 
 struct PartitionCounts {

@@ -55,11 +55,12 @@ std::optional<tpu::SimulationOptions> LoadDevice(const std::string& device, cons
 }  // namespace
 
 std::optional<tpu::InstructionTimes> TimeOnDevice(const std::string& device, std::string_view label,
-                                                  const Module& module, DiagnosticReporter* diagnostics) {
+                                                  const Module& module, DiagnosticReporter* diagnostics,
+                                                  RemarkCollector* remarks) {
   const std::optional<tpu::SimulationOptions> options = LoadDevice(device, module, diagnostics);
   if (!options) return std::nullopt;
   if (tpu::IsCompiledForOtherDevice(module)) diagnostics->ShowWarning(label, tpu::kCompiledAgain);
-  absl::StatusOr<tpu::InstructionTimes> times = tpu::TimeInstructions(*options, module);
+  absl::StatusOr<tpu::InstructionTimes> times = tpu::TimeInstructions(*options, module, remarks);
   if (times.ok()) return *std::move(times);
   diagnostics->ShowError(label, std::string(times.status().message()), kRejected);
   return std::nullopt;

@@ -21,7 +21,8 @@ std::optional<tpu::DeviceDescription> LoadDeviceDescription(const std::string& n
 // Times the module on a device such as "v5e" or "mine.tpu:4x4", compiled as hlo-run does (TimeInstructions). Prints
 // errors and warnings; those of the module are about `label`.
 std::optional<tpu::InstructionTimes> TimeOnDevice(const std::string& device, std::string_view label,
-                                                  const Module& module, DiagnosticReporter* diagnostics);
+                                                  const Module& module, DiagnosticReporter* diagnostics,
+                                                  RemarkCollector* remarks = nullptr);
 
 // Returns "197 TFLOP/s bf16, 16 GiB HBM at 819 GB/s, up to 256 chips".
 std::string DeviceSummary(const tpu::DeviceDescription& machine);

@@ -15,6 +15,7 @@
 #include "passes/documentation/documentation.h"
 #include "passes/dumps/pass_dump.h"
 #include "passes/instrumentation/verify_each.h"
+#include "passes/remarks/remark_text.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/text/regex.h"
@@ -40,6 +41,7 @@ void PassFlags::AddFlags(CLI::App* app) {
       ->type_name("PIPELINE");
   app->add_flag("--list-passes{text}", list_passes_, "print the passes and pipelines and exit; =markdown: in full")
       ->check(CLI::IsMember({"text", "markdown"}));
+  app->add_flag("--list-remarks", list_remarks_, "print the rules of --remarks as a table in Markdown and exit");
   app->add_flag(
          "--print-pipeline{short}", print_pipeline_,
          "print the pipeline of --passes in canonical form and exit; =expanded: with the passes of named pipelines")
@@ -95,6 +97,7 @@ void PassFlags::AddFlags(CLI::App* app) {
          "write the module before and after the pipeline, and after each pass that changes it, to this directory, "
          "with the names of XLA's dumps, for hlo-inspect dump-dir; s3://, gs:// and az:// too (docs/cache.md)")
       ->type_name("DIR");
+  remarks_.AddFlags(app);
   AddNumber(app, "--max-iterations", &max_rounds_, "limit on the iterations of a `*` in the pipeline", 1)
       ->capture_default_str();
 }
@@ -104,6 +107,7 @@ std::optional<int> PassFlags::Prepare(std::string_view tool) {
     return PrintText(list_passes_ == "markdown" ? PassesAsMarkdown(PassRegistry::Get())
                                                 : PassesAsText(PassRegistry::Get()));
   }
+  if (list_remarks_) return PrintText(RemarkRulesAsMarkdown());
   absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(passes_);
   if (!pipeline.ok()) return UsageError(tool, std::string(pipeline.status().message()));
   pipeline_ = *std::move(pipeline);
@@ -125,6 +129,7 @@ std::optional<int> PassFlags::Prepare(std::string_view tool) {
   if (IsStoreUrl(crash_reproducer_)) {
     return UsageError(tool, "--crash-reproducer: expected a local file, which a program that crashes can write");
   }
+  if (const std::optional<int> code = remarks_.Prepare(tool)) return code;
   if (!time_passes_.empty()) timing_ = std::make_unique<TimePasses>();
   if (!stats_.empty()) statistics_ = std::make_unique<PassStatistics>();
   if (!crash_reproducer_.empty()) reproducer_ = std::make_unique<CrashReproducer>(crash_reproducer_);
@@ -142,7 +147,8 @@ std::string_view PassFlags::FlagWithoutPasses() const {
                                                      {"--bisect-limit", bisect_limit_ >= 0},
                                                      {"--run-before-after", run_before_after_},
                                                      {"--crash-reproducer", !crash_reproducer_.empty()},
-                                                     {"--dump-to", !dump_to_.empty()}};
+                                                     {"--dump-to", !dump_to_.empty()},
+                                                     {remarks_.given(), !remarks_.given().empty()}};
   for (const auto& [flag, is_given] : given) {
     if (is_given) return flag;
   }
@@ -203,6 +209,7 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
   options.context.compile_regex = CompileRegex;
   DiagnosticSink warnings;
   options.context.diagnostics = &warnings;
+  options.context.remarks = remarks_.collector();
   const auto report = [&](const absl::Status& status) {
     if (!status.ok()) diagnostics->ShowOutputError(status);
     return status.ok();
@@ -237,7 +244,8 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
   return true;
 }
 
-void PassFlags::PrintReports() const {
+void PassFlags::PrintReports(DiagnosticReporter* diagnostics) const {
+  remarks_.Write(/*elsewhere=*/false, diagnostics);
   if (timing_ != nullptr && statistics_ != nullptr && time_passes_ == "json" && stats_ == "json") {
     // One document.
     WriteError(StrCat("{\"times\": ", timing_->Json(), ",\"statistics\": ", statistics_->Json(), "}\n"));

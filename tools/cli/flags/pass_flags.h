@@ -16,6 +16,7 @@
 #include "passes/instrumentation/reports.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/crash/crash_reproducer.h"
+#include "tools/cli/flags/remark_flags.h"
 
 namespace hlokit::cli {
 
@@ -29,8 +30,8 @@ class PassFlags {
   // Runs the pipeline over the module of a part and prints errors and warnings. Returns false after an error.
   bool Run(Module& module, const VerifierOptions& verifier, bool verify, const InputPart& part,
            DiagnosticReporter* diagnostics);
-  // Prints the reports over all modules on standard error.
-  void PrintReports() const;
+  // Prints the reports over all modules on standard error, and writes the remarks.
+  void PrintReports(DiagnosticReporter* diagnostics) const;
 
  private:
   // Returns the first flag that has no effect without --passes; "" if none was given.
@@ -40,6 +41,7 @@ class PassFlags {
 
   std::string passes_;
   std::string list_passes_;
+  bool list_remarks_ = false;
   std::string print_pipeline_;
   bool verify_each_ = true;
   std::string time_passes_;
@@ -56,6 +58,8 @@ class PassFlags {
   std::string dump_to_;
   int64_t dumped_modules_ = 0;
   int64_t max_rounds_ = PipelineOptions().max_iterations;
+
+  RemarkFlags remarks_;
 
   std::optional<Pipeline> pipeline_;
   std::unique_ptr<TimePasses> timing_;

@@ -104,7 +104,7 @@ TEST_F(ValuesTest, NpyDirectoriesRoundTrip) {
   Literal value = Literal::Zeros(module_->entry().root().shape());
   reinterpret_cast<float*>(value.data())[1] = -2.5f;
   flags_.results_npy = (folder_.path() / "results").string();
-  ASSERT_TRUE(WriteResults(flags_, {value}, {}, /*devices=*/1, &diagnostics_));
+  ASSERT_TRUE(WriteResults(flags_, flags_.options, {value}, {}, /*devices=*/1, /*whole=*/false, &diagnostics_));
   const std::string text = ReadFile(folder_.path() / "results/result0.npy");
   std::filesystem::create_directories(folder_.path() / "arguments/device1");
   flags_.args_npy = (folder_.path() / "arguments").string();
@@ -118,7 +118,7 @@ TEST_F(ValuesTest, NpyDirectoriesRoundTrip) {
   EXPECT_FALSE(missing);  // device 1 has a directory, without the argument
   value.values<float>()[1] = 4;
   flags_.options.num_replicas = 1;
-  ASSERT_TRUE(WriteResults(flags_, {value}, {}, /*devices=*/1, &diagnostics_));
+  ASSERT_TRUE(WriteResults(flags_, flags_.options, {value}, {}, /*devices=*/1, /*whole=*/false, &diagnostics_));
   WriteFile(folder_.path() / "arguments/device1/arg0.npy", ReadFile(folder_.path() / "results/result0.npy"));
   flags_.options.num_replicas = 2;
   const std::optional<std::vector<Literal>> read = Arguments();
@@ -130,7 +130,7 @@ TEST_F(ValuesTest, NpyDirectoriesRoundTrip) {
 TEST_F(ValuesTest, ResultsOfDevicesHaveHeadings) {
   flags_.output = (folder_.path() / "results.txt").string();
   const Literal value = Literal::Zeros(module_->entry().root().shape());
-  ASSERT_TRUE(WriteResults(flags_, {value, value}, {}, /*devices=*/2, &diagnostics_));
+  ASSERT_TRUE(WriteResults(flags_, flags_.options, {value, value}, {}, /*devices=*/2, /*whole=*/false, &diagnostics_));
   EXPECT_EQ(ReadFile(flags_.output),
             "// replica 0, partition 0\nf32[2] {0, 0}\n// replica 1, partition 0\nf32[2] {0, 0}\n");
 }

@@ -10,8 +10,9 @@ interface Document {
     name: string[]; opcode: number[]; family: number[]; shape: number[]; operand_count: number[]; operands: number[]; attributes: number[];
     sharding: number[]; payload: number[]; op_name: number[]; source: number[]; flops: number[]; bytes: number[]; result_bytes: number[];
     flags: number[]; peak_bytes: number; live_bytes: [number, number][]; time_ps?: [number, number][]; trip_count: [number, number][];
-    callees: number[][]; counterpart?: number[]; status?: [number, number][]; differences?: [number, number][];
+    callees: number[][]; counterpart?: number[]; status?: [number, number][]; differences?: [number, number][]; remarks?: [number, number][];
   };
+  causes?: string[];  // of the differences from the graph before
   parent: number[];
   groups: { kind: number[]; label: number[] };
 }
@@ -27,6 +28,7 @@ export class Graph {
   readonly file: string;
   readonly device: string;
   readonly devices: number;
+  readonly causes: string[];  // of the differences from the other module, if this is the one after
   readonly wholeOf: number;  // devices whose bytes and operations those of the unpartitioned module are
   readonly size: number;      // instructions
   readonly total: number;     // nodes
@@ -66,6 +68,7 @@ export class Graph {
   private readonly columns: Document["instructions"];
   private readonly groups: Document["groups"];
   private readonly differenceOf = new Map<number, number>();
+  private readonly remarkOf = new Map<number, number>();
   // Edges by the group in which their ends are in different children.
   private edgeBegin!: Int32Array;
   private edgeFrom!: Int32Array;  // child of the group
@@ -85,6 +88,7 @@ export class Graph {
     this.device = d.device ?? "";
     this.wholeOf = d.whole_program_devices ?? 1;
     this.devices = Math.max(1, d.replica_count) * Math.max(1, d.num_partitions);
+    this.causes = d.causes ?? [];
     this.names = c.name;
     this.strings = d.strings;
     this.families = d.families;
@@ -162,6 +166,7 @@ export class Graph {
     for (const [i, ...called] of c.callees) this.callees.set(i, called);
     for (const [i, status] of c.status ?? []) this.status[i] = status;
     for (const [i, text] of c.differences ?? []) this.differenceOf.set(i, text);
+    for (const [i, text] of c.remarks ?? []) this.remarkOf.set(i, text);
     this.compared = c.status !== undefined;
     this.counterpart = c.counterpart;
     this.hasTime = c.time_ps !== undefined;
@@ -280,6 +285,7 @@ export class Graph {
   payloadOf(i: number) { return this.strings[this.columns.payload[i]]; }
   opNameOf(i: number) { return this.strings[this.columns.op_name[i]]; }
   sourceOf(i: number) { return this.strings[this.columns.source[i]]; }
+  remarksOf(i: number) { return this.strings[this.remarkOf.get(i) ?? 0]; }
   differencesOf(i: number) { return this.strings[this.differenceOf.get(i) ?? 0]; }
   operandsOf(i: number) { return this.operands.subarray(this.operandBegin[i], this.operandBegin[i + 1]); }
   usersOf(i: number) { return this.users.subarray(this.userBegin[i], this.userBegin[i + 1]); }

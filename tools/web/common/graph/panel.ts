@@ -79,6 +79,7 @@ function instruction(g: Graph, i: number, actions: Actions): HTMLElement[] {
       ...fact("source", g.sourceOf(i) && (sourceLink(g.sourceOf(i)) as Node)),
       ...fact("calls", callees.length > 0 && callees.map((c) => g.computationNames[c]).join(", "))),
     g.differencesOf(i) ? h("section", {}, h("h3", {}, "Differences"), h("pre", {}, g.differencesOf(i))) : null,
+    g.remarksOf(i) ? h("section", {}, h("h3", {}, "Why"), h("pre", {}, g.remarksOf(i))) : null,
     literal ? h("section", {}, h("h3", {}, "Value"), h("pre", {}, literal)) : null,
     sharding ? h("section", {}, h("h3", {}, "Sharding"), h("pre", {}, sharding), shardingPicture(shape, sharding)) : null,
     /\{.*\}/.test(shape) ? h("section", {}, h("h3", {}, "Layout"), layoutPicture(shape) ?? h("p", { class: "quiet" }, "in the shape")) : null,
@@ -107,6 +108,7 @@ function group(g: Graph, node: number, actions: Actions): HTMLElement[] {
   return [
     h("h2", { class: "mono" }, g.labelOf(node)),
     h("p", { class: "shape" }, node === g.root ? `module${g.file ? ` of ${g.file}` : ""}` : g.kindOf(node)),
+    node === g.root && g.causes.length ? h("section", {}, h("h3", {}, "What changed"), h("ul", {}, ...g.causes.map((cause) => h("li", {}, cause)))) : null,
     node !== g.root ? h("div", { class: "tools" }, h("button", { type: "button", class: "plain", onclick: () => actions.toggle(node) }, actions.isOpen(node) ? "Close" : "Open")) : null,
     h("dl", {},
       ...fact("instructions", count(g.count[node])),

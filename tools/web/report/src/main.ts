@@ -10,6 +10,7 @@ import { memory } from "./sections/memory";
 import { checks, uncertainty } from "./sections/graphs";
 import { operations, roofline } from "./sections/operations";
 import { breakdown, figures, header, recommendations } from "./sections/overview";
+import { remarks } from "./sections/remarks";
 import { scopes } from "./sections/scopes";
 import { device, host } from "./sections/timeline";
 import type { Report } from "./types";
@@ -60,7 +61,7 @@ const page = () => document.getElementById("page")!;
 
 function showReport(r: Report) {
   document.title = `${r.title} on ${r.device} – hlokit report`;
-  const sections = [breakdown(r), recommendations(r), host(r), device(r), roofline(r), operations(r), scopes(r), memory(r), devices(r), unmodeled(r)];
+  const sections = [breakdown(r), recommendations(r), host(r), device(r), roofline(r), operations(r), scopes(r), memory(r), devices(r), remarks(r), unmodeled(r)].filter((section) => section !== null);
   const top = header(r);
   top.append(compareButton(r, (compared) => {
     showComparison(r, compared, h("button", { type: "button", class: "plain", onclick: () => showReport(r) }, "Back to the report"));

@@ -15,6 +15,16 @@ export interface Op {
   hbm_bytes: number;
   interconnect_bytes: number;
 }
+export interface Remark {
+  kind: string;
+  category: string;
+  rule: string;
+  instruction: string;
+  message: string;
+  advice?: string;
+  source?: string;
+  op_name?: string;
+}
 export interface Worker {
   device: number;
   compute_us: number;
@@ -105,6 +115,8 @@ export interface LiveGroup {
   arrays: number;
 }
 export interface Report {
+  remarks?: Remark[];  // of the passes that compiled it
+  remarks_left_out?: number;
   format: string;
   title: string;
   command: string;
