@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.distributed on the threads of spawn(): collectives of all ranks and of some, and ranks that wait for each other."""
 
+import time
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="python3-torch is not installed")
@@ -92,14 +94,42 @@ def test_collectives_of_parts_of_the_devices():
     assert answers_of(run, 4) == [(1, 2), (1, 4), (5, 2), (5, 4)]
 
 
-def test_a_collective_of_some_devices_without_groups_of_the_others_is_an_error():
+@pytest.mark.parametrize("device", ("tpu", "cpu"))
+def test_collectives_of_some_devices_alone(device):
     def run(rank):
         group = dist.new_group([0, 3])
+        value = filled(rank + 1, 2, device=device)
+        dist.all_reduce(value)
+        if rank == 2:
+            return value.tolist()  # ends before the others
+        found = []
         if rank in (0, 3):
-            dist.all_reduce(filled(rank, 1, device="tpu"), group=group)
+            dist.all_reduce(value, group=group)
+            rows = [torch.empty(1, device=device) for _ in range(2)]
+            dist.all_gather(rows, filled(rank, 1, device=device), group=group)
+            part = torch.empty(1, device=device)
+            dist.reduce_scatter_tensor(part, filled(rank, 2, device=device), group=group)
+            swapped = torch.empty(2, device=device)
+            dist.all_to_all_single(swapped, filled(rank, 2, device=device), group=group)
+            sent = filled(rank, 1, device=device)
+            dist.broadcast(sent, 3, group=group)
+            found = [[r.item() for r in rows], part.item(), swapped.tolist(), sent.item()]
+        return value.tolist(), found
 
-    with pytest.raises(NotImplementedError, match="ranks .0, 3. among 4: all devices record it"):
-        answers_of(run, 4)
+    of_members = ([20, 20], [[0, 3], 3, [0, 3], 3])
+    assert answers_of(run, 4) == [of_members, ([10, 10], []), [10, 10], of_members]
+
+
+def test_collectives_of_one_of_several_groups():
+    def run(rank):
+        rows = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+        value = filled(rank + 1, 1, device="tpu")
+        if rank < 2:  # the others are at the collective of all
+            dist.all_reduce(value, group=rows[0])
+        dist.all_reduce(value)
+        return value.item()
+
+    assert answers_of(run, 4) == [13] * 4
 
 
 def test_objects_and_values_between_two_ranks():
@@ -161,9 +191,7 @@ def test_other_names_of_the_backend(backend):
     assert answers_of(run, 2, backend) == [1, 1]
 
 
-def test_ranks_are_threads_of_one_process():
-    with pytest.raises(ValueError, match="ranks of the backend hlokit are threads of one process"):
-        dist.init_process_group("hlokit", world_size=2, rank=0)
+def test_ranks_and_reductions_that_do_not_exist():
     with pytest.raises(ValueError, match="this is rank 0 of 1 threads of spawn.., not 1 of 2"):
         ht.spawn(lambda index: dist.init_process_group("hlokit", world_size=2, rank=1), nprocs=1)
     with pytest.raises(NotImplementedError, match="has no reduction"):
@@ -222,8 +250,72 @@ def test_ranks_that_wait_for_different_things_end_with_an_error():
         else:
             dist.all_reduce(torch.ones(1, device="tpu"))
 
-    with pytest.raises(RuntimeError, match="all devices wait: xla:0 for a collective of values on the host, xla:1 for a coll"):
+    with pytest.raises(RuntimeError, match="all devices wait: xla:0 for barrier on the host, xla:1 for all_reduce sum of float32.1."):
         answers_of(run, 2)
+
+
+def other_collective(rank, group):
+    value = filled(1, 2, device="tpu")
+    if rank % 2 == 0:
+        dist.all_reduce(value, group=group)
+    else:
+        dist.all_gather([torch.empty(2, device="tpu")] * 2, value, group=group)
+
+
+def other_shape(rank, group):
+    dist.all_reduce(filled(1, 2 + rank % 2, device="tpu"), group=group)
+
+
+def other_reduction(rank, group):
+    dist.all_reduce(filled(1, 2, device="tpu"), dist.ReduceOp.MAX if rank % 2 else dist.ReduceOp.SUM, group=group)
+
+
+def other_root(rank, group):
+    dist.broadcast(filled(1, 2, device="tpu"), dist.get_global_rank(group, rank % 2), group=group)
+
+
+def other_collective_on_the_host(rank, group):
+    value = torch.ones(2)
+    if rank % 2 == 0:
+        dist.all_reduce(value, group=group)
+    else:
+        dist.broadcast(value, dist.get_global_rank(group, 0), group=group)
+
+
+@pytest.mark.parametrize("program", [other_collective, other_shape, other_reduction, other_root, other_collective_on_the_host])
+@pytest.mark.parametrize("count", (2, 4))
+def test_ranks_at_different_collectives_end_with_an_error_and_the_next_ones_work(program, count):
+    ended = []
+
+    def run(rank):
+        groups = [dist.new_group([first, first + 1]) for first in range(0, count, 2)]
+        group = groups[rank // 2]
+        if rank < 2:
+            with pytest.raises(RuntimeError, match="the ranks are at different collectives: xla:0 .*, xla:1 "):
+                program(rank, group)
+            ended.append(rank)
+        else:
+            while len(ended) < 2:  # the error of a group does not wait for others
+                time.sleep(0.01)
+        value = filled(rank, 1, device="tpu")
+        dist.all_reduce(value)
+        return value.item()
+
+    assert answers_of(run, count) == [sum(range(count))] * count
+
+
+def test_programs_that_fail_leave_nothing_behind():
+    def different(rank):
+        value = torch.ones(4, device="xla")
+        result = xm.all_reduce(xm.REDUCE_SUM, value) if rank == 0 else xm.all_gather(value)
+        return result.tolist()
+
+    def equal(rank):
+        return xm.all_reduce(xm.REDUCE_SUM, torch.ones(2, device="xla")).tolist()
+
+    with pytest.raises(RuntimeError, match="devices entered a collective with different programs"):
+        answers_of(different, 2)
+    assert answers_of(equal, 2) == [[2, 2]] * 2
 
 
 def test_ranks_that_wait_for_one_that_fails_end_with_its_error():
