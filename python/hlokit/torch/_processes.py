@@ -6,12 +6,12 @@ else the ranks need of each other passes through the first process, in which a t
 threads of spawn() do: how they keep step, values on the host, and who waits for whom (_threads.Run).
 """
 
-import atexit
 import os
 import pickle
 import secrets
 import sys
 import threading
+from multiprocessing import util
 from multiprocessing.connection import Client, Connection, Listener
 from typing import Any, Callable, List, Optional, Tuple
 
@@ -181,15 +181,15 @@ def join(store: Any, rank: int, count: int) -> _threads.Member:
     processes.connect(rank, addresses, _CONNECT_SECONDS)
     _session.use_processes(processes)
     _threads.set_process(own)
-    atexit.register(_end, own, threads)
+    util.Finalize(None, _end, (own, threads), exitpriority=0)  # not atexit: also in processes of multiprocessing
     return own
 
 
 def _end(own: _threads.Member, threads: List[threading.Thread]) -> None:
     """Takes part in what the others run until all have ended."""
-    error = getattr(sys, "last_value", None)
+    error = getattr(sys, "last_value", None) or sys.exc_info()[1]
     try:
-        if error is None:
+        if error is None or isinstance(error, SystemExit) and not error.code:
             own.end()
         else:
             own.run.leave(own.index, f"xla:{own.index} failed: {error}")
