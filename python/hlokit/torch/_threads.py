@@ -83,24 +83,27 @@ class Run:
 
         return [i for i, call in enumerate(self._calls) if call is not None and all(is_at(rank, call) for rank in call.ranks)]
 
-    def _refuse_different(self, complete: Sequence[int]) -> None:
+    def _refuse_different(self) -> None:
         """Ranks of a group that are at different collectives end with an error, whatever others do."""
-        for index in complete:
+        errors: Dict[int, str] = {}
+        for index in self._complete():
             call = self._calls[index]
             assert call is not None
             whats = [(rank, self._whats[rank]) for rank in call.ranks]
-            if len({what for _, what in whats}) > 1 and self._errors[index] is None:
-                self._errors[index] = "the ranks are at different collectives: " + _listed(whats)
-                self._changed.notify_all()
+            if len({what for _, what in whats}) > 1:
+                errors[index] = "the ranks are at different collectives: " + _listed(whats)
+        for index, error in errors.items():
+            self._errors[index], self._calls[index] = error, None
+        if errors:
+            self._changed.notify_all()
 
     def _decide(self) -> None:
         """Gives orders once all threads wait."""
-        complete = self._complete()
-        self._refuse_different(complete)
+        self._refuse_different()
         waiting = [i for i, wait in enumerate(self._waits) if wait is not None]
         if len(waiting) + len(self._left.keys() - set(waiting)) < self.count or any(self._orders) or any(self._errors):
             return
-        order, of = "", waiting
+        order, of, complete = "", waiting, self._complete()
         if "sync" in self._waits:
             order = "sync"
         elif any(self._ready[i]() for i in waiting):
