@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch", reason="python3-torch is not installed")
 
 import torch.distributed as dist  # noqa: E402
 import torch.distributed._functional_collectives as functional  # noqa: E402
+import torch.distributed.nn as dist_nn  # noqa: E402
 from torch_parallel_programs import answers_of, filled, new_session  # noqa: E402
 
 import hlokit.torch as ht  # noqa: E402
@@ -149,16 +150,78 @@ def test_objects_and_values_between_two_ranks():
     assert all(objects == [{"rank": i} for i in range(3)] for objects, _ in found)
 
 
-def test_functional_collectives_and_their_gradients():
-    def run(rank):
-        value = torch.arange(2.0, device="tpu").requires_grad_()
-        gathered = functional.all_gather_tensor_autograd(value * (rank + 1), 0, dist.group.WORLD)
-        (gathered * gathered).sum().backward()
-        total = functional.all_reduce(filled(rank, 1, device="tpu"), "sum", dist.group.WORLD)
-        return value.grad.tolist(), (total + 1).tolist()
+def forms_of_functional_collectives(rank, count):
+    """By name what it gives, and what it should."""
+    own, row = filled(rank, 2, device="tpu"), torch.arange(2.0 * count, device="tpu") + rank
+    total, world = sum(range(count)), dist.group.WORLD
+    parts = [2 * rank * count + total, (2 * rank + 1) * count + total]
+    sizes = [i + 1 for i in range(count)]
+    found = {
+        "all_reduce": (functional.all_reduce(own, "sum", world), [total] * 2),
+        "mean": (functional.all_reduce(own, "avg", world), [total / count] * 2),
+        "max": (functional.wait_tensor(functional.all_reduce(own, "max", world)), [count - 1] * 2),
+        "all_reduce_coalesced": (functional.all_reduce_coalesced([own, row], "sum", world)[1], [i * count + total for i in range(2 * count)]),
+        "broadcast": (functional.broadcast(own, 1, world), [1, 1]),
+        "permute": (functional.permute_tensor(own, [(i + 1) % count for i in range(count)], world), [(rank - 1) % count] * 2),
+        "all_to_all": (functional.all_to_all_single(row, None, None, world),
+                       [2 * rank + k + i for i in range(count) for k in range(2)]),
+        "all_to_all of sizes": (
+            functional.all_to_all_single(torch.arange(float(sum(sizes)), device="tpu") + rank, [rank + 1] * count, sizes, world),
+            [sum(sizes[:rank]) + k + i for i in range(count) for k in range(rank + 1)]),
+        "all_reduce_inplace": (functional.all_reduce_inplace(own.clone(), "sum", world), [total] * 2),
+        "all_gather_inplace": (functional.all_gather_inplace([torch.empty(2, device="tpu") for _ in range(count)], own, world)[-1],
+                               [count - 1] * 2),
+        "all_to_all_inplace": (functional.all_to_all_inplace(torch.empty(2 * count, device="tpu"), row, None, None, world),
+                               [2 * rank + k + i for i in range(count) for k in range(2)]),
+    }
+    for name in ("all_gather_tensor", "all_gather_single"):  # by versions of PyTorch
+        if hasattr(functional, name):
+            gathered = getattr(functional, name)(own.unsqueeze(0), 1, world)
+            found[name] = gathered, [[i for i in range(count) for _ in range(2)]]
+    for name in ("reduce_scatter_tensor", "reduce_scatter_single"):
+        if hasattr(functional, name):
+            found[name] = getattr(functional, name)(row, "sum", 0, world), parts
+            columns = getattr(functional, name)(row.reshape(2, count), "avg", 1, world)
+            found[name + " of columns"] = columns, [[rank + total / count], [rank + count + total / count]]
+    for name in ("all_gather_into_tensor_coalesced", "all_gather_single_coalesced"):
+        if hasattr(functional, name):
+            found[name] = getattr(functional, name)([row, own], world)[1], [i for i in range(count) for _ in range(2)]
+    for name in ("reduce_scatter_tensor_coalesced", "reduce_scatter_single_coalesced"):
+        if hasattr(functional, name):
+            found[name] = getattr(functional, name)([row, row], "sum", [0, 0], world)[1], parts
+    return {name: (value.tolist(), expected) for name, (value, expected) in found.items()}
 
-    # Each device sums the squares of all: the gradient of each value comes from all.
-    assert answers_of(run, 2) == [([0, 4], [2]), ([0, 16], [2])]
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("count", (2, 4))
+def test_functional_collectives(count):
+    for found in answers_of(lambda rank: forms_of_functional_collectives(rank, count), count):
+        for name, (value, expected) in found.items():
+            assert value == expected, name
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_gradients_of_functional_collectives():
+    def squares(rank, collective):
+        value = torch.arange(2.0, device="tpu").requires_grad_()
+        (collective(value * (rank + 1)) ** 2).sum().backward()
+        return value.grad.tolist()
+
+    def run(rank):
+        world = dist.group.WORLD
+        return [
+            squares(rank, lambda x: functional.all_gather_tensor_autograd(x, 0, world)),
+            squares(rank, lambda x: functional.reduce_scatter_tensor_autograd(x, "sum", 0, world)),
+            squares(rank, lambda x: functional.all_to_all_single_autograd(x, None, None, world)),
+            squares(rank, dist_nn.all_reduce),
+            squares(rank, lambda x: torch.stack(list(dist_nn.all_gather(x)))),
+        ]
+
+    # The gradient of each value comes from all devices that have it.
+    assert answers_of(run, 2) == [
+        [[0, 4], [0, 6], [0, 2], [0, 12], [0, 4]],
+        [[0, 16], [0, 12], [0, 8], [0, 24], [0, 16]],
+    ]
 
 
 def test_launch_runs_all_devices_of_the_session():

@@ -52,6 +52,8 @@ def isolate(on: bool) -> None:
     global _isolated
     if not dist.is_available():
         return
+    import torch.distributed.nn  # its functions have the group of the one that imports it first
+
     set_mode = getattr(torch._C._distributed_c10d, "_set_thread_isolation_mode", None)
     with _lock:
         _isolated += 1 if on else -1
