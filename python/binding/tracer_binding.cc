@@ -2,7 +2,6 @@
 // Sessions of the lazy tracer, and what hlokit.torch needs of it.
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <map>
@@ -14,10 +13,10 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/text/printer.h"
-#include "passes/core/pipeline.h"
 #include "python/binding/bindings.h"
 #include "python/binding/handles.h"
 #include "python/binding/interrupt.h"
+#include "python/binding/new_session.h"
 #include "python/binding/torch_recorder.h"
 #include "python/binding/torch_tensor.h"
 #include "tracer/autograd/node.h"
@@ -25,11 +24,9 @@
 #include "tracer/graph/scope.h"
 #include "tracer/ops/collective.h"
 #include "tracer/step/device_state.h"
-#include "tracer/step/environment.h"
 #include "tracer/step/execution_log.h"
 #include "tracer/step/executor.h"
 #include "tracer/step/graph_key.h"
-#include "tracer/step/partitioning.h"
 #include "tracer/step/tracer.h"
 #include "tracer/text/ir_text.h"
 
@@ -41,36 +38,6 @@ namespace {
 
 void Check(const absl::Status& status) {
   if (!status.ok()) Throw("RunError", status);
-}
-
-TracerPtr NewSession(int devices, const std::string& pipeline, bool debug, bool fake, int64_t replicas,
-                     const std::string& engine, int num_threads, bool spmd) {
-  lazy::TracerOptions options;
-  if (absl::Status s = lazy::ApplyEnvironment(environ, &options); !s.ok()) Throw("RunError", s);
-  if (devices > 0) options.client.num_devices = devices;
-  if (options.client.num_devices < 1 || options.client.num_devices > 1024 || replicas < 1) {
-    throw py::value_error("a session has 1 to 1024 devices, and at least one replica");
-  }
-  if (spmd) {
-    options.client.num_devices = 1;  // that of all
-    options.client.platform = std::string(lazy::kSpmdPlatform);
-  }
-  const std::optional<interp::EngineKind> kind = interp::EngineKindOf(engine);
-  if (!kind) throw py::value_error(interp::UnknownEngineMessage(engine));
-  if (num_threads < 0 || num_threads > 1024) throw py::value_error("num_threads: expected 0 to 1024");
-  if (absl::StatusOr<Pipeline> parsed = Pipeline::Parse(pipeline); !parsed.ok()) {
-    throw py::value_error(StrCat("pipeline: ", std::string(parsed.status().message())));
-  }
-  options.client.engine = *kind;
-  options.client.evaluator.num_threads = num_threads;
-  if (pipeline != "default") options.client.pipeline = pipeline;  // that of the engine
-  options.client.keep_lowered = true;
-  options.client.evaluator.cancel = &CancelExecutions();
-  options.client.defer_executions = fake;
-  options.debug = options.debug || debug;
-  options.explain_recompiles = true;
-  options.replicas = replicas;
-  return std::make_shared<lazy::Tracer>(options);
 }
 
 ElementType TypeOf(py::handle dtype) {
@@ -435,7 +402,7 @@ void BindSteps(Session& session) {
   session
       .def(py::init(&NewSession), py::kw_only(), py::arg("devices"), py::arg("pipeline"), py::arg("debug"),
            py::arg("fake"), py::arg("replicas"), py::arg("engine") = "exact", py::arg("num_threads") = 0,
-           py::arg("spmd") = false)
+           py::arg("spmd") = false, py::arg("processes") = nullptr)
       .def_property_readonly("device_count", &lazy::Tracer::device_count)
       .def_property_readonly("fake", [](const TracerPtr& s) { return s->options().client.defer_executions; })
       .def("world_size", [](const TracerPtr& s) { return lazy::WorldSize(s->device(0)); })
@@ -572,6 +539,7 @@ void BindSession(py::module_& m) {
 }  // namespace
 
 void BindTracer(py::module_& m) {
+  BindProcesses(m);
   BindSession(m);
   m.attr("LazyTensor") = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(LazyTensorType()));
   m.attr("_torch_dispatch") = py::reinterpret_steal<py::object>(PyCFunction_New(&dispatch_definition, nullptr));

@@ -45,13 +45,18 @@ bool ReadsDeviceIds(const Module& module) {
   return HasInstruction(module, [](Instruction i) { return HasTrait(i.opcode(), kDeviceId); });
 }
 
+// Returns a pointer that owns nothing.
+std::shared_ptr<interp::World> Borrowed(interp::World* world) {
+  return std::shared_ptr<interp::World>(std::shared_ptr<interp::World>(), world);
+}
+
 }  // namespace
 
 Client::Client(const ClientOptions& options, Metrics* metrics)
     : options_(options),
       metrics_(metrics),
       rendezvous_(static_cast<size_t>(std::max(options.num_devices, 1)), options.collective_timeout_seconds,
-                  options.evaluator.cancel) {
+                  options.evaluator.cancel, Borrowed(options.evaluator.world)) {
   for (int i = 0; i < options_.num_devices; ++i) devices_.push_back(std::make_unique<Device>(i, options_.platform));
   if (options_.defer_executions)
     deferred_ = std::make_unique<DeferredExecutions>(/*selective=*/options_.num_devices == 1);
@@ -199,6 +204,7 @@ absl::Status Executable::PrepareLocked() {
     collective_ = true;
     digest_ = Fingerprint(program);
     options_.num_replicas = static_cast<int64_t>(devices_ * processes);
+    if (options_.world != nullptr) number_ = options_.world->ProgramOf(program);
   }
   DiagnosticSink sink;
   program_ = interp::Compile(std::move(pending_), compile_, options_, &sink);

@@ -94,6 +94,9 @@ class Replayer {
           t == main_ ? absl::MakeConstSpan(profile_.step_ends_ns) : absl::Span<const int64_t>();
       threads_[t].points = PointsOfThread(profile_, t, records[t], ends, options_);
       step_ends_.emplace_back();
+      if (IsReplica(t) && !threads_[t].points.empty()) {
+        replicas_begin_ns_ = std::min(replicas_begin_ns_, threads_[t].points.front().ns);
+      }
       for (const ThreadPoint& p : threads_[t].points) {
         if (p.kind == ThreadPoint::Kind::kCall && p.in_tool) of_tools_.push_back(p.index);
         if (EndsStep(p)) step_ends_.back().push_back(p.ns);
@@ -180,17 +183,23 @@ class Replayer {
     return true;
   }
 
-  // A thread begins when the program's thread is where it was when the thread was first seen.
+  bool IsReplica(uint32_t t) const {
+    return t < profile_.threads.size() && std::string_view(profile_.threads[t]).starts_with("replica ");
+  }
+
+  // A thread begins when the program's thread is where it was when the thread was first seen. Threads that stand for
+  // the processes of one program begin together: which of them is scheduled first is up to the machine that records.
   bool Begin(uint32_t t, const ThreadPoint& first, bool force) {
     Thread& thread = threads_[t];
     const bool consumes = first.kind == ThreadPoint::Kind::kBegin && StatOf(profile_.events[first.index], "_c", 0) != 0;
     if (t != main_ && !consumes) {
       const Thread& main = threads_[main_];
-      const bool passed = main.next >= main.points.size() || main.points[main.next].ns >= first.ns;
+      const int64_t seen_ns = IsReplica(t) ? std::min(first.ns, replicas_begin_ns_) : first.ns;
+      const bool passed = main.next >= main.points.size() || main.points[main.next].ns >= seen_ns;
       if (!passed && !force) return false;
       // Times of recordings count from the start of the profile on all threads.
       if (options_.times != HostTimes::kRecorded) {
-        const auto after = std::upper_bound(reached_.begin(), reached_.end(), first.ns,
+        const auto after = std::upper_bound(reached_.begin(), reached_.end(), seen_ns,
                                             [](int64_t ns, const auto& point) { return ns < point.first; });
         thread.now = after == reached_.begin() ? 0 : (after - 1)->second;
       }
@@ -480,6 +489,7 @@ class Replayer {
   const ReplayOptions& options_;
   HostPlanRecorder recorder_;
   uint32_t main_ = 0;
+  int64_t replicas_begin_ns_ = std::numeric_limits<int64_t>::max();  // when the first of them was seen
   size_t workers_ = 1;  // batches that are made at the same time, for each device
   bool roots_ = false;  // the program's thread has spans of steps
   std::vector<Thread> threads_;

@@ -13,6 +13,8 @@ import hlokit.torch.profiler as xp  # noqa: E402
 import hlokit.torch.xla_model as xm  # noqa: E402
 
 HERE = str(pathlib.Path(__file__))
+# The first optimizer imports parts of PyTorch, whose time would be the program's own.
+torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
 
 
 def report_of(program, devices=1):

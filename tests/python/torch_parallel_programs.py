@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models, batches and losses of the tests that train on many devices, and what PyTorch computes for them on the host."""
 
+import pytest
 import torch
+import torch.distributed as dist
 from torch import nn
+
+import hlokit.torch as ht
+import hlokit.torch.xla_model as xm
 
 STEPS = 3
 BATCH = 16
@@ -89,3 +94,52 @@ def losses_on_host(kind, optimizer):
         optimizer.step()
         losses.append(loss.item())
     return losses
+
+
+# ---- ranks ----
+
+
+def new_session():
+    """A session of one device with the default options."""
+    ht.configure(devices=1, pipeline="default", debug=True, fake=False, replicas=1, engine="exact", num_threads=0, spmd=False)
+
+
+def answers_of(fn, count, backend="hlokit"):
+    """What fn(rank) returns on each device, with a group of all."""
+    answers = [None] * count
+
+    def run(index):
+        dist.init_process_group(backend)
+        assert (dist.get_rank(), dist.get_world_size()) == (index, count)
+        answers[index] = fn(index)
+        dist.destroy_process_group()
+
+    ht.spawn(run, nprocs=count)
+    return answers
+
+
+def filled(value, *sizes, device):
+    return torch.full(sizes, float(value), device=device)
+
+
+def train(kind, optimizer, model, rank, count, device="tpu", **options):
+    """The losses of this rank's part of each batch, their mean over the ranks."""
+    optimizer = optimizer_of(optimizer, model.parameters(), **options)
+    losses = []
+    for step in range(STEPS):
+        inputs, labels = (part.chunk(count)[rank].to(device) for part in batch_of(kind, step))
+        optimizer.zero_grad()
+        loss = loss_of(kind, model(inputs), labels)
+        loss.backward()
+        optimizer.step()
+        mean = loss.detach().clone()
+        dist.all_reduce(mean, op=dist.ReduceOp.AVG)
+        xm.mark_step()
+        losses.append(mean)
+    return [loss.item() for loss in losses]
+
+
+def check_losses(found, kind, optimizer):
+    expected = losses_on_host(kind, optimizer)
+    for losses in found:
+        assert losses == pytest.approx(expected, abs=1e-5)

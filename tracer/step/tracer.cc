@@ -148,6 +148,11 @@ void Tracer::Leave(DeviceState* device, const std::string& why) {
 void Tracer::NextSession() {
   client_->NextSession();
   host_rendezvous_->NextSession();
+  // That of a collective that failed would pass its error on to the next one.
+  for (const std::unique_ptr<DeviceState>& device : devices_) {
+    DeviceLock lock(device->mutex());
+    device->SetCollectiveToken(Tensor());
+  }
 }
 
 absl::Status Tracer::Wait(DeviceState* only) {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backend `hlokit` of torch.distributed: its ranks are the threads of spawn(), and its collectives are recorded in the
-graphs of their devices. Those of tensors on the host, and what one rank sends to another, pass between the threads.
+"""The backend `hlokit` of torch.distributed: its ranks are the threads of spawn(), or processes, and its collectives are
+recorded in the graphs of their devices. Those of tensors on the host, those that only some ranks do, and what one rank sends to
+another pass between the ranks on the host.
 """
 
 import itertools
@@ -11,7 +12,7 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import _create_work_from_future
 from torch.futures import Future
 
-from . import _session, _threads, _worlds
+from . import _processes, _session, _threads, _worlds
 from ._tensor import lazy_of, upload, wrap
 
 _ReduceOp = dist.ReduceOp
@@ -36,6 +37,15 @@ _ON_HOST = {
     "and": torch.bitwise_and,
     "or": torch.bitwise_or,
 }
+
+
+_UNKNOWN = object()
+
+
+def _described(what: str, tensors: Sequence[torch.Tensor]) -> str:
+    """What the ranks of a collective have in common."""
+    types = [f"{str(t.dtype).rpartition('.')[2]}{list(t.shape)}" for t in tensors]
+    return f"{what} of {', '.join(types)}"
 
 
 def _done(result: Any) -> Any:
@@ -116,7 +126,7 @@ class LazyProcessGroup(dist.ProcessGroup):
         self._name = name
         self._numbers = itertools.count()
         self._member = _threads.member()
-        self._partition: Optional[List[List[int]]] = None
+        self._partition: Any = _UNKNOWN
 
     # ---- what torch.distributed asks ----
 
@@ -163,100 +173,112 @@ class LazyProcessGroup(dist.ProcessGroup):
     def _session(self) -> Any:
         return _session.current()
 
-    def _groups(self) -> List[List[int]]:
-        if self._partition is None:
-            world = self._session().world_size()
-            found = _worlds.partition_of(self._ranks, world)
-            if found is None:
-                raise NotImplementedError(
-                    f"a collective of ranks {list(self._ranks)} among {world}: all devices record it, so there must be groups of "
-                    "as many ranks for the others, made by new_group() one after the other"
-                )
-            self._partition = found
-        return self._partition
+    def _groups(self) -> Optional[List[List[int]]]:
+        if self._partition is _UNKNOWN:
+            self._partition = _worlds.partition_of(self._ranks, self._session().world_size())
+        return self._partition  # type: ignore[no-any-return]
 
-    def _exchange(self, payload: Any) -> List[Any]:
+    def _exchange(self, payload: Any, what: str) -> List[Any]:
         """The payloads of the ranks, on the host."""
         if self._member is None or self._size == 1:
             return [payload]
         key = (self._name, next(self._numbers))
-        return self._member.run.exchange(self._member, key, self._ranks, payload)
+        return self._member.run.exchange(self._member, key, self._ranks, what, payload)  # type: ignore[no-any-return]
 
-    def _before_recording(self) -> List[List[int]]:
-        """The groups of a collective, which all threads are about to record."""
+    def _exchange_tensors(self, tensors: Sequence[torch.Tensor], what: str) -> List[List[torch.Tensor]]:
+        """By tensor those of the ranks, on the host."""
+        return list(zip(*self._exchange([t.detach().cpu().clone() for t in tensors], what)))  # type: ignore[arg-type]
+
+    def _to_record(self, tensors: Sequence[torch.Tensor], what: str) -> Optional[List[List[int]]]:
+        """The groups of a collective that all ranks are about to record; None if this one passes on the host."""
+        if lazy_of(tensors[0]) is None:
+            return None
         groups = self._groups()
-        if self._member is not None:
-            self._member.before_collective()
-        return groups
+        if self._member is None:
+            return groups
+        call = _threads.Call(self._name, self._ranks, what, groups)
+        return groups if self._member.before_collective(call) else None
 
-    def _is_recorded(self, tensor: torch.Tensor) -> bool:
-        return lazy_of(tensor) is not None
+    def _recorded_all_reduce(self, tensors: List[torch.Tensor], name: str, factor: float, groups: Any) -> List[torch.Tensor]:
+        within = _part_of_op(tensors[0], factor)
+        lazies = self._session().all_reduce(name, [lazy_of(t) for t in tensors], within, groups)
+        return [_scaled(wrap(lazy, t), factor / within) for lazy, t in zip(lazies, tensors)]
 
-    def _all_reduce(self, tensors: List[torch.Tensor], name: str, factor: float) -> List[torch.Tensor]:
+    def _all_reduce(self, tensors: List[torch.Tensor], name: str, factor: float, what: str) -> List[torch.Tensor]:
         if self._size == 1:
             return [_scaled(t, factor) for t in tensors]
-        if self._is_recorded(tensors[0]):
-            groups = self._before_recording()
-            within = _part_of_op(tensors[0], factor)
-            lazies = self._session().all_reduce(name, [lazy_of(t) for t in tensors], within, groups)
-            return [_scaled(wrap(lazy, t), factor / within) for lazy, t in zip(lazies, tensors)]
+        what = _described(f"{what} {name}" + ("" if factor == 1 else f" times {factor:g}"), tensors)
+        groups = self._to_record(tensors, what)
+        if groups is not None:
+            return self._recorded_all_reduce(tensors, name, factor, groups)
         results = []
-        for values in zip(*self._exchange([t.detach().clone() for t in tensors])):
+        for values, tensor in zip(self._exchange_tensors(tensors, what), tensors):
             total = values[0]
             for value in values[1:]:
                 total = _ON_HOST[name](total, value)
-            results.append(_scaled(total, factor))
+            results.append(_scaled(total, factor).to(tensor.device))
         return results
 
-    def _all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
+    def _all_gather(self, tensor: torch.Tensor, what: str = "all_gather") -> torch.Tensor:
         """The tensors of the ranks, stacked."""
         if self._size == 1:
             return tensor.unsqueeze(0)
-        if self._is_recorded(tensor):
-            groups, row = self._before_recording(), tensor.unsqueeze(0)
+        what = _described(what, [tensor])
+        groups = self._to_record([tensor], what)
+        if groups is not None:
+            row = tensor.unsqueeze(0)
             return wrap(self._session().all_gather(lazy_of(row), 0, groups), tensor)
-        return torch.stack(self._exchange(tensor.detach().clone()))
+        return torch.stack(list(self._exchange_tensors([tensor], what)[0])).to(tensor.device)
 
     def _reduce_scatter(self, parts: torch.Tensor, name: str, factor: float) -> torch.Tensor:
         """The combined part of this rank of a tensor with a row for each."""
         if self._size == 1:
             return _scaled(parts[0], factor)
-        if self._is_recorded(parts):
-            groups = self._before_recording()
+        what = _described(f"reduce_scatter {name}" + ("" if factor == 1 else f" times {factor:g}"), [parts])
+        groups = self._to_record([parts], what)
+        if groups is not None:
             within = _part_of_op(parts, factor)
             lazy = self._session().reduce_scatter(name, lazy_of(parts), within, 0, groups)
             return _scaled(wrap(lazy, parts)[0], factor / within)
-        return self._all_reduce([parts], name, factor)[0][self._rank]
+        total: Optional[torch.Tensor] = None
+        for value in self._exchange_tensors([parts], what)[0]:
+            row = value[self._rank]
+            total = row if total is None else _ON_HOST[name](total, row)
+        assert total is not None
+        return _scaled(total, factor).to(parts.device)
 
     def _all_to_all(self, parts: torch.Tensor) -> torch.Tensor:
         """Of a tensor with a row for each rank, the rows that the ranks have for this one."""
         if self._size == 1:
             return parts
-        if self._is_recorded(parts):
-            groups = self._before_recording()
+        what = _described("all_to_all", [parts])
+        groups = self._to_record([parts], what)
+        if groups is not None:
             return wrap(self._session().all_to_all(lazy_of(parts), 0, 0, self._size, groups), parts)
-        return torch.stack([rows[self._rank] for rows in self._exchange(parts.detach().clone())])
+        return torch.stack([rows[self._rank] for rows in self._exchange_tensors([parts], what)[0]]).to(parts.device)
 
-    def _from_root(self, tensors: List[torch.Tensor], root: int) -> List[torch.Tensor]:
+    def _from_root(self, tensors: List[torch.Tensor], root: int, what: str) -> List[torch.Tensor]:
         """The tensors of one rank. All ranks record the same graph."""
         if self._size == 1:
             return tensors
-        if not self._is_recorded(tensors[0]):
-            return list(self._exchange([t.detach().clone() for t in tensors])[root])
+        what = _described(f"{what} from {root}", tensors)
+        groups = self._to_record(tensors, what)
+        if groups is None:
+            return [values[root].to(t.device) for values, t in zip(self._exchange_tensors(tensors, what), tensors)]
         session, ordinal = self._session(), _session.ordinal_of(None)
         contributions = []
         for tensor in tensors:
             own = wrap(lazy_of(upload(torch.tensor(self._rank == root), session, ordinal)), tensor)
             value = tensor.to(torch.uint8) if tensor.dtype == torch.bool else tensor
             contributions.append(torch.where(own, value, torch.zeros_like(value)))
-        return [r.to(t.dtype) for r, t in zip(self._all_reduce(contributions, "sum", 1.0), tensors)]
+        return [r.to(t.dtype) for r, t in zip(self._recorded_all_reduce(contributions, "sum", 1.0, groups), tensors)]
 
     # ---- collectives, with the arguments of torch.distributed ----
 
     @torch.no_grad()
     def allreduce(self, tensors: Any, opts: Any = _c10d.AllreduceOptions()) -> Any:
         tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
-        for target, value in zip(tensors, self._all_reduce(tensors, *_reduction(opts, self._size))):
+        for target, value in zip(tensors, self._all_reduce(tensors, *_reduction(opts, self._size), "all_reduce")):
             _put(target, value)
         return _done(tensors)
 
@@ -265,7 +287,7 @@ class LazyProcessGroup(dist.ProcessGroup):
     @torch.no_grad()
     def reduce(self, tensors: Any, opts: Any = _c10d.ReduceOptions()) -> Any:
         tensors = list(tensors)
-        results = self._all_reduce(tensors, *_reduction(opts, self._size))
+        results = self._all_reduce(tensors, *_reduction(opts, self._size), f"reduce to {opts.rootRank}")
         if self._rank == opts.rootRank:
             for target, value in zip(tensors, results):
                 _put(target, value)
@@ -274,7 +296,7 @@ class LazyProcessGroup(dist.ProcessGroup):
     @torch.no_grad()
     def broadcast(self, tensors: Any, opts: Any = _c10d.BroadcastOptions()) -> Any:
         tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
-        for target, value in zip(tensors, self._from_root(tensors, opts.rootRank)):
+        for target, value in zip(tensors, self._from_root(tensors, opts.rootRank, "broadcast")):
             _put(target, value)
         return _done(tensors)
 
@@ -329,7 +351,7 @@ class LazyProcessGroup(dist.ProcessGroup):
     @torch.no_grad()
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = _c10d.AllToAllOptions()) -> Any:
         longest = max(max(t.numel() for t in inputs), max(t.numel() for t in outputs))
-        longest = max(self._exchange(longest))
+        longest = max(self._exchange(longest, "all_to_all"))
         rows = self._all_to_all(torch.stack([_padded(t, longest) for t in inputs]))
         for output, row in zip(outputs, rows):
             _put(output, row[: output.numel()])
@@ -353,13 +375,13 @@ class LazyProcessGroup(dist.ProcessGroup):
             given = self._rank == opts.rootRank
             inputs = input_lists[number] if given else [torch.zeros_like(output) for _ in range(self._size)]
             rows = torch.stack([t.reshape(-1) for t in inputs])
-            _put(output, self._from_root([rows], opts.rootRank)[0][self._rank])
+            _put(output, self._from_root([rows], opts.rootRank, "scatter")[0][self._rank])
         return _done(outputs)
 
     @torch.no_grad()
     def gather(self, output_lists: Any, inputs: Any, opts: Any = _c10d.GatherOptions()) -> Any:
         for number, tensor in enumerate(inputs):
-            gathered = self._all_gather(tensor)
+            gathered = self._all_gather(tensor, f"gather to {opts.rootRank}")
             if self._rank == opts.rootRank:
                 for output, value in zip(output_lists[number], gathered):
                     _put(output, value)
@@ -367,7 +389,7 @@ class LazyProcessGroup(dist.ProcessGroup):
 
     @torch.no_grad()
     def gather_single(self, output: Any, tensor: Any, opts: Any = _c10d.GatherOptions()) -> Any:
-        gathered = self._all_gather(tensor)
+        gathered = self._all_gather(tensor, f"gather to {opts.rootRank}")
         if self._rank == opts.rootRank:
             _put(output, gathered)
         return _done(output)
@@ -379,7 +401,7 @@ class LazyProcessGroup(dist.ProcessGroup):
         if self._member is None:
             raise ValueError("there is no other rank")
         for tensor in tensors:
-            self._member.run.send((self._name, self._rank, dst, tag), tensor.detach().cpu().clone())
+            self._member.run.send(self._member, (self._name, self._rank, dst, tag), tensor.detach().cpu().clone())
         return _done(tensors)
 
     def _receive(self, tensors: Any, sources: Sequence[int], tag: int) -> "_Receive":
@@ -395,7 +417,7 @@ class LazyProcessGroup(dist.ProcessGroup):
         return self._receive(tensors, [r for r in range(self._size) if r != self._rank], tag)
 
     def barrier(self, opts: Any = None) -> Any:
-        self._exchange(None)
+        self._exchange(None, "barrier")
         return _done([])
 
     # Names of PyTorch before 2.12.
@@ -416,10 +438,11 @@ def _padded(tensor: torch.Tensor, length: int) -> torch.Tensor:
 def create(options: Any, backend_options: Any = None) -> LazyProcessGroup:
     """Makes a group, for torch.distributed."""
     member = _threads.member()
-    world = 1 if member is None else member.run.count
     ranks = list(options.global_ranks_in_group) or list(range(options.group_size))
-    if options.group_size > world:
-        raise ValueError("ranks of the backend hlokit are threads of one process: hlokit.torch.spawn(fn, nprocs=N)")
+    if member is None and options.group_size > 1:
+        member = _processes.join(options.store, options.group_rank, options.group_size)
+    elif options.group_size > (1 if member is None else member.run.count):
+        raise ValueError(f"there are {1 if member is None else member.run.count} ranks, not {options.group_size}")
     if member is not None:
         member.join()
         from . import _sharded_random  # imports DTensor, of which it needs a part

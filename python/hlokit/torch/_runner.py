@@ -85,6 +85,7 @@ def _run(path: Optional[str], module: Optional[str], rest: List[str]) -> int:
         traceback.print_exc()
         return 130
     except BaseException as error:  # noqa: BLE001: as the interpreter does
+        sys.last_value = error
         frames: Any = error.__traceback__
         while frames is not None and frames.tb_frame.f_code.co_filename in (__file__, "<frozen runpy>"):
             frames = frames.tb_next

@@ -4,7 +4,7 @@
 import contextlib
 import os
 import threading
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional
 
 import torch
 
@@ -12,6 +12,9 @@ from hlokit._hlokit import TracerSession
 
 from . import _random
 from ._device import NATIVE, TYPES
+
+if TYPE_CHECKING:
+    from hlokit._hlokit import _Processes
 
 _MOST_DEVICES = 1024
 _options: Dict[str, Any] = {
@@ -24,6 +27,7 @@ _options: Dict[str, Any] = {
     "num_threads": 0,
     "spmd": False,
 }
+_processes: List["_Processes"] = []  # that run programs with this one
 _sessions: List[TracerSession] = []  # the last one is current
 _thread = threading.local()  # .only: the device of a thread of spawn(), which uses no other
 _lock = threading.Lock()
@@ -65,19 +69,29 @@ def configure(
     }
     options = {**_options, **{name: value for name, value in given.items() if value is not None}}
     with _lock:
-        session = _new_session(options)
+        session = _new_session(options, _processes[0] if _processes else None)
         _options.update(options)
         _sessions[-1:] = [session]
         NATIVE.set_device_count(session.device_count)
     _random.seed_session(session)
 
 
-def _new_session(options: Dict[str, Any]) -> TracerSession:
+def use_processes(processes: "_Processes") -> None:
+    """From now on programs of sessions run with other processes, each of which has one device."""
+    if virtual_devices() != 1 or _options["spmd"]:
+        raise RuntimeError("a process that is one of several has one device")
+    _processes[:] = [processes]
+    configure()
+
+
+def _new_session(options: Dict[str, Any], processes: Optional["_Processes"] = None) -> TracerSession:
     devices = options["devices"]
     if devices is not None and not 1 <= devices <= _MOST_DEVICES:
         raise ValueError(f"a session has 1 to {_MOST_DEVICES} devices, not {devices}")
     # 0: as many as the environment says.
     given: Dict[str, Any] = {**options, "devices": devices or 0, "debug": options["debug"] or _shows_lines()}
+    if processes is not None:
+        given["processes"] = processes
     session = TracerSession(**given)
     for observer in _observers:
         observer(session)

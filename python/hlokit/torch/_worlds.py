@@ -2,6 +2,7 @@
 """torch.distributed in the threads of spawn(): its state is one of a process, and each thread stands for one."""
 
 import functools
+import os
 import threading
 from typing import Any, List, Optional, Tuple
 
@@ -24,7 +25,7 @@ class _Worlds:
         object.__setattr__(self, "_original", original)
 
     def __getattr__(self, name: str) -> Any:
-        member = _threads.member()
+        member = _threads.of_thread()
         original = object.__getattribute__(self, "_original")
         if member is None:
             return getattr(original, name)
@@ -39,7 +40,7 @@ class _Worlds:
         return member.world[name]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        member = _threads.member()
+        member = _threads.of_thread()
         if member is None:
             setattr(object.__getattribute__(self, "_original"), name, value)
         else:
@@ -51,6 +52,8 @@ def isolate(on: bool) -> None:
     global _isolated
     if not dist.is_available():
         return
+    import torch.distributed.nn  # its functions have the group of the one that imports it first
+
     set_mode = getattr(torch._C._distributed_c10d, "_set_thread_isolation_mode", None)
     with _lock:
         _isolated += 1 if on else -1
@@ -60,7 +63,7 @@ def isolate(on: bool) -> None:
 
 def _rendezvous() -> Tuple[Any, int, int]:
     """The store, rank and number of processes that this thread stands for."""
-    member = _threads.member()
+    member = _threads.of_thread()
     if member is None:
         return dist.HashStore(), 0, 1
     return member.run.get("store", dist.HashStore), member.index, member.run.count
@@ -71,22 +74,28 @@ def _is_ours(backend: Any) -> bool:
     return bool(names & {BACKEND, "xla", "tpu"})
 
 
+def _is_one_of_several(world_size: int) -> bool:
+    """Whether this process is one of those of torchrun, or of torch.multiprocessing."""
+    return world_size > 1 or (world_size == -1 and "RANK" in os.environ and os.environ.get("WORLD_SIZE", "1") != "1")
+
+
 def _init_process_group(original: Any) -> Any:
     @functools.wraps(original)
     def init_process_group(
         backend: Optional[str] = None, init_method: Optional[str] = None, timeout: Any = None, world_size: int = -1,
         rank: int = -1, store: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
-        in_thread = _threads.member() is not None
+        in_thread = _threads.of_thread() is not None
         if backend is None and in_thread:
             backend = BACKEND
         if _is_ours(backend) and store is None and init_method in (None, "env://", "xla://", "hlokit://"):
-            store, own, count = _rendezvous()
-            if in_thread and (rank not in (-1, own) or world_size not in (-1, count)):
-                raise ValueError(f"this is rank {own} of {count} threads of spawn(), not {rank} of {world_size}")
-            if not in_thread and world_size > 1:
-                raise ValueError("ranks of the backend hlokit are threads of one process: hlokit.torch.spawn(fn, nprocs=N)")
-            init_method, rank, world_size = None, own, count
+            if not in_thread and _is_one_of_several(world_size):
+                init_method = "env://"
+            else:
+                store, own, count = _rendezvous()
+                if in_thread and (rank not in (-1, own) or world_size not in (-1, count)):
+                    raise ValueError(f"this is rank {own} of {count} threads of spawn(), not {rank} of {world_size}")
+                init_method, rank, world_size = None, own, count
         return original(backend, init_method, timeout, world_size, rank, store, *args, **kwargs)
 
     return init_process_group

@@ -5,6 +5,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 from torch import nn
+from torch.utils._pytree import tree_flatten
 
 from . import _lines, _session, checkpoint, xla_model
 from ._wrap_policies import recursive_wrap
@@ -92,12 +93,28 @@ class XlaFullyShardedDataParallel(nn.Module):
                     shard = shard.to(self._compute_dtype)
                 gathered = shard if xla_model.xrt_world_size() == 1 else _Gather.apply(shard)
                 full[number] = gathered[: shape.numel()].view(shape)
-            module.__dict__[name] = full[number]
+        self._set_parameters(full)
         try:
-            return self.module(*args, **kwargs)
+            outputs = self.module(*args, **kwargs)
         finally:
-            for module, name, _, _ in self._places:
-                module.__dict__.pop(name, None)
+            self._unset_parameters()
+        for output in tree_flatten(outputs)[0]:
+            if isinstance(output, torch.Tensor) and output.requires_grad:
+                output.register_hook(lambda _: self._set_for_backward(full))
+        return outputs
+
+    def _set_parameters(self, full: Dict[int, torch.Tensor]) -> None:
+        for module, name, _, number in self._places:
+            module.__dict__[name] = full[number]
+
+    def _unset_parameters(self) -> None:
+        for module, name, _, _ in self._places:
+            module.__dict__.pop(name, None)
+
+    def _set_for_backward(self, full: Dict[int, torch.Tensor]) -> None:
+        """A backward pass begins, which may call the module again: that of a checkpoint does."""
+        self._set_parameters(full)
+        torch.autograd.Variable._execution_engine.queue_callback(self._unset_parameters)  # type: ignore[attr-defined]
 
     def __getattr__(self, name: str) -> Any:
         try:

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional
 
 import torch
 
-from . import _session, spmd, xla_model
+from . import _session, _threads, spmd, xla_model
 
 
 
@@ -40,8 +40,8 @@ def global_device_count() -> int:
 
 
 def world_size() -> int:
-    """The number of devices that run the program: of this session in spawn(), else 1 and replicas."""
-    if is_spmd() or not _session.in_spawn():
+    """The number of devices that run the program: of this session in spawn(), of several processes, else 1."""
+    if is_spmd() or not _session.in_spawn() and _threads.of_process() is None:
         return 1
     return xla_model.xrt_world_size()
 

@@ -4,6 +4,7 @@
 Each device of the session has a thread of its own (xla_multiprocessing.spawn); outside of these the device is xla:0.
 """
 
+import itertools
 import os
 import pickle
 import sys
@@ -28,6 +29,7 @@ REDUCE_MAX = "max"
 
 Groups = Optional[Sequence[Sequence[int]]]
 _closures = threading.local()
+_meetings = itertools.count()  # of processes
 
 
 def xla_device(n: Optional[int] = None, devkind: Optional[str] = None) -> torch.device:
@@ -51,8 +53,9 @@ def xla_real_devices(devices: Sequence[Any]) -> List[str]:
 
 
 def get_ordinal(defval: int = 0) -> int:
-    """The number of this thread's device."""
-    return _session.ordinal_of(None)
+    """The number of this thread's device, or of this process among several."""
+    own = _threads.of_process()
+    return _session.ordinal_of(None) if own is None else own.index
 
 
 get_local_ordinal = get_ordinal
@@ -248,7 +251,11 @@ def _store(output: Any, value: torch.Tensor, lazy: Any) -> Any:
 
 
 def rendezvous(tag: str, payload: bytes = b"", replicas: Sequence[int] = ()) -> List[bytes]:
-    """Waits until the threads of all devices call it with this tag, and returns their payloads."""
+    """Waits until the threads of all devices, or all processes, call it with this tag, and returns their payloads."""
+    own = _threads.of_process()
+    if own is not None:
+        given = payload if isinstance(payload, bytes) else str(payload).encode()
+        return list(own.run.exchange(own, ("rendezvous", next(_meetings)), range(own.run.count), f"rendezvous {tag}", given))
     text = payload.hex() if isinstance(payload, bytes) else str(payload).encode().hex()
     return [bytes.fromhex(p.decode()) for p in _session.current().rendezvous(_session.ordinal_of(None), tag, text)]
 
