@@ -47,7 +47,7 @@ class ProtoModuleReader {
         module_(std::make_unique<Module>(context_)),
         literal_bytes_(options.max_literal_bytes),
         rules_(module_.get(), &local_),
-        frame_numbering_(ReadStackFrames(proto_.stack_frame_index(), context_.get())),
+        frame_numbering_(ReadStackFrames(proto_.stack_frame_index(), context_.get()), options.keep_stack_frames),
         attributes_(module_.get(), {&proto_, [this](int64_t id) { return FindComputation(id); },
                                     [this](const xla::OpMetadata& m) { return Metadata(m); }, &literal_bytes_}) {}
 
