@@ -33,7 +33,8 @@ struct DumpFile {
 
   std::string path;
   uint64_t bytes = 0;
-  std::string module;  // [PREFIX.]module_NNNN
+  int64_t written_us = 0;  // when the file was last written, by a clock of the file system
+  std::string module;      // [FOLDER/][PREFIX.]module_NNNN, of a folder within the one that was listed
   std::string prefix;  // without the dot
   int64_t number = 0;  // NNNN
   std::string rest;    // after the number: with the module's name
@@ -50,7 +51,8 @@ struct DumpFile {
 // Returns false for a file that is not named so.
 bool ParseDumpName(std::string_view file_name, DumpFile* file);
 
-// Returns the files of a dump by module, and the number of files with other names. Subdirectories are left out.
+// Returns the files of a dump by module, and the number of files with other names. Of folders within it
+// (--xla_dump_hlo_to_subfolder: NAME/HOST_PROCESS) those with names of a dump; others in them are not counted.
 struct DumpListing {
   std::vector<DumpFile> files;  // by prefix, number and name
   int64_t others = 0;

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import re
 import threading
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _STAGES = {"before_scheduling": "PRE_SCHEDULER", "after_scheduling": "POST_SCHEDULER"}
-_lock = threading.Lock()
-_local = threading.local()  # .active: the transforms that this thread is within, the outermost first
+_lock = threading.RLock()
+_active: list[transform] = []  # that are entered, once for each time, in order; guarded by _lock
 _counter = 0
 
 
@@ -44,18 +43,15 @@ def _context() -> Any:
     before = cache_key.custom_hook
 
     def hook() -> str:
-        active = _active()
-        return before() + "".join(t._key for t in active)
+        return before() + "".join(_keys())
 
     cache_key.custom_hook = hook
     return context
 
 
-def _active() -> list[transform]:
-    if not hasattr(_local, "active"):
-        _local.active = []
-    found: list[transform] = _local.active
-    return found
+def _keys() -> tuple[str, ...]:
+    with _lock:
+        return tuple(dict.fromkeys(t._key for t in _active))
 
 
 class transform:
@@ -75,8 +71,8 @@ class transform:
     as "cpu"; by default all that have been started.
 
     What is compiled within is compiled anew, and not used elsewhere: the transform is in the keys of JAX's caches. The
-    persistent compilation cache does not keep such programs from one process to the next. The transform is in effect
-    in threads that are within it. `programs` lists what it was given.
+    persistent compilation cache does not keep such programs from one process to the next. While it is entered it is in
+    effect in all threads of the process, as XLA compiles in threads of its own. `programs` lists what it was given.
 
     An error of the rewrite, or a module that is not valid afterwards, or has other parameters or results, is the error
     of the program: the original exception leaves the `with` block, or the call, with a note that names the program, and
@@ -102,7 +98,6 @@ class transform:
         self._modules = re.compile(modules) if modules is not None else None
         self._platforms = [platforms] if isinstance(platforms, str) else platforms
         self._key = f"hlokit:{uuid.uuid4()}"
-        self._entered: dict[int, int] = {}  # by thread, how often
         self._registered: list[str] = []  # platforms
         self._name = ""
         self._error: BaseException | None = None
@@ -115,30 +110,19 @@ class transform:
                                "function is compiled: put it around the call, or outside of jax.jit")
         context = _context()
         with _lock:
-            if not self._entered:
+            if self not in _active:
                 self._register()
-            thread = threading.get_ident()
-            self._entered[thread] = self._entered.get(thread, 0) + 1
-        active = _active()
-        active.append(self)
-        stack = contextlib.ExitStack()
-        stack.enter_context(context(tuple(t._key for t in active)))
-        if not hasattr(_local, "stacks"):
-            _local.stacks = []
-        _local.stacks.append(stack)
+            _active.append(self)
+            context.set_global(_keys())
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  traceback: types.TracebackType | None) -> None:
-        _local.stacks.pop().close()
-        _active().pop()
         with _lock:
-            thread = threading.get_ident()
-            self._entered[thread] -= 1
-            if self._entered[thread] == 0:
-                del self._entered[thread]
-            if not self._entered:
+            del _active[len(_active) - 1 - _active[::-1].index(self)]
+            if self not in _active:
                 self._clear()
+            _context().set_global(_keys() or None)
         own, self._error = self._error, None
         if own is not None and error is not None and own is not error:
             raise own from error
@@ -187,9 +171,6 @@ class transform:
         self._registered.clear()
 
     def _callback(self, proto: bytes) -> bytes | None:
-        thread = threading.get_ident()
-        if thread not in self._entered and any(t.ident == thread for t in threading.enumerate()):
-            return None  # a thread of Python that is not within the transform
         import hlokit
 
         name = "a program"
