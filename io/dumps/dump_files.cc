@@ -96,13 +96,13 @@ std::optional<int64_t> DumpNumber(std::string_view digits) {
   return number;
 }
 
-// Reads NNNN.PIPELINE.after_PASS.before_NEXT at the end of a stage. Names of modules, pipelines and passes may contain
-// dots.
+// Reads NNNN.PIPELINE.after_PASS.before_NEXT, or NNNN.PASS.after_STEP, at the end of a stage. Names of modules,
+// pipelines and passes may contain dots.
 bool ParsePass(std::string_view stage, DumpFile* file) {
   constexpr std::string_view kAfter = ".after_", kBefore = ".before_";
   for (size_t after = stage.find(kAfter); after != std::string_view::npos; after = stage.find(kAfter, after + 1)) {
-    const size_t before = stage.find(kBefore, after + kAfter.size());
-    if (before == std::string_view::npos) return false;
+    // Of steps within a pass there is no next one.
+    const size_t before = std::min(stage.find(kBefore, after + kAfter.size()), stage.size());
     const std::vector<std::string_view> words = Words(stage.substr(0, after));
     for (size_t k = words.size() - 1; k-- > 0;) {  // a pipeline has a word at least
       const std::optional<int64_t> number = DumpNumber(words[k]);
@@ -111,7 +111,7 @@ bool ParsePass(std::string_view stage, DumpFile* file) {
       file->pipeline = std::string(
           stage.substr(0, after).substr(static_cast<size_t>(words[k].data() + words[k].size() + 1 - stage.data())));
       file->pass = std::string(stage.substr(after + kAfter.size(), before - after - kAfter.size()));
-      file->next = std::string(stage.substr(before + kBefore.size()));
+      if (before < stage.size()) file->next = std::string(stage.substr(before + kBefore.size()));
       return true;
     }
   }

@@ -32,11 +32,12 @@ std::pair<std::string_view, int64_t> FirstLine(std::string_view text,
   return {"", 0};
 }
 
-// Returns the module of the first form that can be read, or null.
-std::unique_ptr<Module> ReadStage(const std::vector<const DumpFile*>& forms, dump::DumpReader* reader) {
+// Returns the module of the first form that can be read, or null. `context` may be null.
+std::unique_ptr<Module> ReadStage(const std::vector<const DumpFile*>& forms, std::shared_ptr<Context> context,
+                                  dump::DumpReader* reader) {
   for (const DumpFile* file : forms) {
     const std::shared_ptr<const SourceBuffer> source = reader->Read(file->path);
-    std::unique_ptr<Module> module = source == nullptr ? nullptr : reader->Parse(source, nullptr);
+    std::unique_ptr<Module> module = source == nullptr ? nullptr : reader->Parse(source, context);
     if (module != nullptr && module->entry().valid()) return module;
   }
   return nullptr;
@@ -83,7 +84,7 @@ std::vector<ListedModule> ListStages(const std::vector<DumpedModule>& modules) {
     ListedModule& row = listed.emplace_back();
     row.module = &module;
     row.name = dump::CommonName(module.files);
-    int64_t before = -1;
+    std::optional<int64_t> before;
     for (const std::vector<const DumpFile*>& forms : dump::StageFiles(module.files)) {
       ListedStage& stage = row.stages.emplace_back();
       stage.file = forms.front();
@@ -92,7 +93,7 @@ std::vector<ListedModule> ListStages(const std::vector<DumpedModule>& modules) {
         stage.bytes += form->bytes;
         written = std::min(written, form->written_us);
       }
-      if (before >= 0) stage.since_us = std::max<int64_t>(0, written - before);
+      if (before) stage.since_us = std::max<int64_t>(0, written - *before);
       before = written;
     }
   }
@@ -132,6 +133,7 @@ std::vector<DumpMatch> FindFirst(const std::vector<DumpedModule>& modules,
 std::vector<StageValues> CompareStages(const DumpedModule& module, const interp::EquivalenceOptions& options,
                                        const interp::Tolerance& tolerance, dump::DumpReader* reader) {
   std::vector<StageValues> stages;
+  std::shared_ptr<Context> context;  // of all stages: values refer to it
   std::optional<interp::ResultSets> before;
   std::string types;
   std::optional<Digest> digest;
@@ -139,12 +141,13 @@ std::vector<StageValues> CompareStages(const DumpedModule& module, const interp:
     if (forms.front()->kind == DumpFile::Kind::kStablehlo) continue;
     StageValues& stage = stages.emplace_back();
     stage.file = forms.front();
-    const std::unique_ptr<Module> read = ReadStage(forms, reader);
+    const std::unique_ptr<Module> read = ReadStage(forms, context, reader);
     if (read == nullptr) {
       stage.outcome = Outcome::kNotRun;
       stage.message = "it cannot be read";
       continue;
     }
+    context = read->shared_context();
     const Digest now = Fingerprint(*read);
     if (digest && now == *digest) {
       stage.outcome = Outcome::kSame;
