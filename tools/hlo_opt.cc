@@ -131,7 +131,7 @@ std::optional<int> Flags::Check(const CLI::App& app) {
   if (!chosen) return cli::UnknownSuffixError("hlo-opt", output, "--print writes text to any file");
   format = *chosen;
   print.SetOutput(output);
-  input.parse.keep_stack_frames = format == "hlo" && print.KeepsStackFrames();
+  input.parse.as_dumped = format == "hlo" && print.KeepsInput();
   input.warn_of_elided = !fill_elided;
   input.parse.check_shapes_after_errors = verify;
   input.parse.verify_stablehlo = verify || !passes.empty();

@@ -12,6 +12,7 @@
 #include "ir/core/name_uniquer.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/call_walk.h"
+#include "ir/graph/traversal.h"
 #include "parser/proto/annotation_proto.h"
 #include "parser/proto/attribute_reader.h"
 #include "parser/proto/header_proto.h"
@@ -47,7 +48,7 @@ class ProtoModuleReader {
         module_(std::make_unique<Module>(context_)),
         literal_bytes_(options.max_literal_bytes),
         rules_(module_.get(), &local_),
-        frame_numbering_(ReadStackFrames(proto_.stack_frame_index(), context_.get()), options.keep_stack_frames),
+        frame_numbering_(ReadStackFrames(proto_.stack_frame_index(), context_.get()), options.as_dumped),
         attributes_(module_.get(), {&proto_, [this](int64_t id) { return FindComputation(id); },
                                     [this](const xla::OpMetadata& m) { return Metadata(m); }, &literal_bytes_}) {}
 
@@ -59,6 +60,7 @@ class ProtoModuleReader {
   // Returns the order in which operands and control predecessors come first; empty if the list has it.
   bool DefinitionOrder(int index, std::vector<int>* order);
   bool ReadIds(int index);
+  bool OrderAsDumped();
   bool ReadInstruction(const xla::HloInstructionProto& proto, ComputationId computation, InstructionId* id);
   absl::StatusOr<Shape> ShapeOf(const xla::HloInstructionProto& proto);
   bool SetMetadata(const xla::HloInstructionProto& proto, InstructionId id);
@@ -402,7 +404,17 @@ bool ProtoModuleReader::ReadComputation(int index) {
   }
   rules_.FinishComputation(computation, ids_[static_cast<size_t>(root)]);
   map_.instructions.push_back(ids_);
-  return Forward() && ApplySchedule(index);
+  return Forward() && (options_.as_dumped || ApplySchedule(index));
+}
+
+// Lists computations as XLA has printed them, by a traversal of calls in the order of ids, then applies the schedule.
+bool ProtoModuleReader::OrderAsDumped() {
+  module_->SetComputationOrder(ComputationTextOrder(*module_, /*stable_computation_order=*/false));
+  for (int k = 0; k < source_.computation_count() && proto_.has_schedule(); ++k) {
+    ids_ = map_.instructions[static_cast<size_t>(k)];
+    if (!ReadIds(k) || !ApplySchedule(k)) return false;
+  }
+  return true;
 }
 
 // Orders the instructions of a scheduled computation as in its sequence.
@@ -519,6 +531,7 @@ std::unique_ptr<Module> ProtoModuleReader::Run(const xla::HloModuleConfigProto* 
   }
   module_->SetEntry(entry);
   SetComputationOrder();
+  if (options_.as_dumped && !OrderAsDumped()) return nullptr;
   if (absl::Status status = ReadHeaderProto(proto_, config, options_, module_.get()); !status.ok()) {
     Error(DiagnosticKind::kBadHeader, std::string(status.message()));
     return nullptr;

@@ -1,7 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""hlokit.jax.transform and hlokit.jax.lower with the real JAX, on its CPU. Ends with `N passed, N failed`."""
+"""hlokit.jax.transform and hlokit.jax.lower with the real JAX, on its CPU, and the examples that use them.
+
+  jax_transforms.py BUILD_DIR
+
+Ends with `N passed, N failed`.
+"""
 import os
+import pathlib
+import re
+import subprocess
 import sys
 import tempfile
 import threading
@@ -14,10 +22,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.experimental.compilation_cache import compilation_cache
 
 import hlokit
 import hlokit.jax
 
+TOP = pathlib.Path(__file__).resolve().parents[2]
 X = np.linspace(0.1, 1.5, 12, dtype=np.float32).reshape(3, 4)
 CASES = []
 
@@ -188,6 +198,7 @@ def the_persistent_cache_is_not_mistaken():
             near(jax.jit(f)(X), np.sin(X) * 11)
         finally:
             jax.config.update("jax_compilation_cache_dir", None)
+            compilation_cache.reset_cache()
 
 
 @case
@@ -245,6 +256,32 @@ def lowered_at_each_stage():
     shape = jax.ShapeDtypeStruct((2, 4), jnp.float32)
     assert hlokit.jax.lower(jax.jit(f), shape).entry.root.shape.dims == (2, 2)
     raised(ValueError, lambda: hlokit.jax.lower(f, X, stage="never"))
+
+
+def run_example(name, **variables):
+    """Returns what an example prints."""
+    done = subprocess.run([sys.executable, TOP / "examples/jax" / name], env={**os.environ, **variables},
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-500:]
+    return done.stdout
+
+
+@case
+def the_example_of_one_product():
+    output = run_example("transform.py")
+    assert float(re.search(r"largest difference (\S+)", output)[1]) < 1e-3, output
+    assert "times as fast" in output, output
+
+
+@case
+def the_tutorial_finds_the_pass():
+    with tempfile.TemporaryDirectory() as folder:
+        run_example("wrong_tanh.py", XLA_FLAGS=f"--xla_dump_to={folder} --xla_dump_hlo_as_text --xla_dump_hlo_pass_re=.* "
+                    "--xla_dump_hlo_module_re=jit_layer")
+        inspect = pathlib.Path(sys.argv[1]) / "bin/hlo-inspect"
+        done = subprocess.run([inspect, "dump-dir", "--values", folder], capture_output=True, text=True, check=False)
+    differs = [line for line in done.stdout.splitlines() if ": differs: " in line]
+    assert len(differs) == 1 and "/apply-xla-transforms: differs" in differs[0], done.stdout + done.stderr
 
 
 def main():

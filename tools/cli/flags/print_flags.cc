@@ -98,7 +98,7 @@ PrintOptions PrintFlags::Options() const {
   return options;
 }
 
-bool PrintFlags::KeepsStackFrames() const {
+bool PrintFlags::KeepsInput() const {
   return form_ == "dump" || form_ == "lossless" || (form_.empty() && !IsTerminal(output_));
 }
 

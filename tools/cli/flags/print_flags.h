@@ -34,8 +34,8 @@ class PrintFlags {
   void SetOutput(std::string_view path) { output_ = path; }
   // Returns true if a form was asked for.
   bool given() const { return !form_.empty(); }
-  // Returns true if the form is that of a file that is read again, in which the tables of stack frames stay as they are.
-  bool KeepsStackFrames() const;
+  // Returns true if the form is for files that are read again, in which things stay as they were read (as_dumped).
+  bool KeepsInput() const;
   // Returns an error if the form would have no end.
   absl::Status Check(const Module& module) const;
   void Print(TextWriter& out, const Module& module) const;
