@@ -79,6 +79,7 @@ struct Flags {
   cli::PassFlags passes;
   cli::PrintFlags print;
   std::optional<FillKind> fill_elided;
+  std::string config;
   std::string_view format;  // of the output, as Check finds it
 
   void AddTo(CLI::App* app);
@@ -99,6 +100,10 @@ void Flags::AddTo(CLI::App* app) {
   app->add_flag("--layout-sensitive", verifier.layout_sensitive, "verify layouts too, as after layout assignment");
   app->add_flag("--allow-unbounded-dynamism,!--no-allow-unbounded-dynamism", verifier.allow_unbounded_dynamism,
                 "dimensions of unknown size, `?`, may appear in any instruction (default on)");
+  app->add_option("--config", config,
+                  "a text of the same dump, from which the module has what protocol buffers do not hold of its header: "
+                  "numbers of replicas and partitions, whether shardings of parameters and results may be propagated")
+      ->type_name("FILE");
   app->add_flag("--verify-diagnostics", verify_diagnostics,
                 "print nothing; check that the diagnostics match the `// expected-error {{...}}` comments");
   cli::AddNumber(app, "--max-nesting", &input.parse.max_nesting,
@@ -126,6 +131,7 @@ std::optional<int> Flags::Check(const CLI::App& app) {
   if (!chosen) return cli::UnknownSuffixError("hlo-opt", output, "--print writes text to any file");
   format = *chosen;
   print.SetOutput(output);
+  input.parse.as_dumped = format == "hlo" && print.KeepsInput();
   input.warn_of_elided = !fill_elided;
   input.parse.check_shapes_after_errors = verify;
   input.parse.verify_stablehlo = verify || !passes.empty();
@@ -146,12 +152,32 @@ int CompareDiagnostics(const Flags& flags, const std::vector<cli::InputPart>& pa
   return differences.empty() ? cli::kOk : cli::kRejected;
 }
 
+// Takes what the messages of XLA leave out of the header from the text of --config. Returns false after an error.
+bool TakeConfig(const Flags& flags, Module* module, cli::DiagnosticReporter* diagnostics) {
+  const std::vector<cli::InputPart> parts = diagnostics->Read(flags.config);
+  if (parts.empty()) return false;
+  const std::unique_ptr<Module> from = diagnostics->Parse(parts[0], module->shared_context());
+  if (from == nullptr) return false;
+  if (from->name() != module->name()) {
+    diagnostics->ShowError(
+        flags.config, StrCat("--config: it is of the module ", from->name(), ", not of ", module->name()), cli::kUsage);
+    return false;
+  }
+  const ModuleHeader& header = from->header();
+  ModuleHeader& to = module->header();
+  to.replica_count = header.replica_count;
+  to.num_partitions = header.num_partitions;
+  to.allow_spmd_sharding_propagation_to_parameters = header.allow_spmd_sharding_propagation_to_parameters;
+  to.allow_spmd_sharding_propagation_to_output = header.allow_spmd_sharding_propagation_to_output;
+  return true;
+}
+
 // Reads a module, verifies it and runs the passes. Returns null after an error, which is printed. `fill_seed` goes on
 // from module to module.
 std::unique_ptr<Module> Process(const cli::InputPart& part, uint64_t* fill_seed, Flags* flags,
                                 cli::DiagnosticReporter* diagnostics) {
   std::unique_ptr<Module> module = diagnostics->Parse(part);
-  if (module == nullptr) return nullptr;
+  if (module == nullptr || (!flags->config.empty() && !TakeConfig(*flags, module.get(), diagnostics))) return nullptr;
   if (flags->fill_elided) {
     if (const absl::Status status =
             FillElidedConstants(*flags->fill_elided, flags->input.parse.max_literal_bytes, fill_seed, module.get());

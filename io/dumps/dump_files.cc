@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -65,7 +66,6 @@ constexpr SuffixRow kNames[] = {
     {".dot", Kind::kOther, "graph"},
     {".html", Kind::kOther, "graph"},
     {".url", Kind::kOther, "graph"},
-    {".riegeli", Kind::kOther, "split proto"},
 };
 
 // Forms of a module: what is left without them is the name of a stage. The first row that fits counts.
@@ -75,7 +75,8 @@ struct FormRow {
 };
 constexpr FormRow kForms[] = {{".hlo.pb.gz", true},     {".hlo.pb", true},    {".hlo_proto.pb", true},
                               {".hlo_module.pb", true}, {".hlo.pbtxt", true}, {".hlo.textproto", true},
-                              {".hlo.txt", false},      {".hlo", false},      {".txt", false}};
+                              {".riegeli", true},       {".hlo.txt", false},  {".hlo", false},
+                              {".txt", false}};
 
 std::vector<std::string_view> Words(std::string_view text) {
   std::vector<std::string_view> words;
@@ -95,13 +96,13 @@ std::optional<int64_t> DumpNumber(std::string_view digits) {
   return number;
 }
 
-// Reads NNNN.PIPELINE.after_PASS.before_NEXT at the end of a stage. Names of modules, pipelines and passes may contain
-// dots.
+// Reads NNNN.PIPELINE.after_PASS.before_NEXT, or NNNN.PASS.after_STEP, at the end of a stage. Names of modules,
+// pipelines and passes may contain dots.
 bool ParsePass(std::string_view stage, DumpFile* file) {
   constexpr std::string_view kAfter = ".after_", kBefore = ".before_";
   for (size_t after = stage.find(kAfter); after != std::string_view::npos; after = stage.find(kAfter, after + 1)) {
-    const size_t before = stage.find(kBefore, after + kAfter.size());
-    if (before == std::string_view::npos) return false;
+    // Of steps within a pass there is no next one.
+    const size_t before = std::min(stage.find(kBefore, after + kAfter.size()), stage.size());
     const std::vector<std::string_view> words = Words(stage.substr(0, after));
     for (size_t k = words.size() - 1; k-- > 0;) {  // a pipeline has a word at least
       const std::optional<int64_t> number = DumpNumber(words[k]);
@@ -110,7 +111,7 @@ bool ParsePass(std::string_view stage, DumpFile* file) {
       file->pipeline = std::string(
           stage.substr(0, after).substr(static_cast<size_t>(words[k].data() + words[k].size() + 1 - stage.data())));
       file->pass = std::string(stage.substr(after + kAfter.size(), before - after - kAfter.size()));
-      file->next = std::string(stage.substr(before + kBefore.size()));
+      if (before < stage.size()) file->next = std::string(stage.substr(before + kBefore.size()));
       return true;
     }
   }
@@ -190,23 +191,37 @@ bool ParseDumpName(std::string_view file_name, DumpFile* file) {
 }
 
 absl::StatusOr<DumpListing> ListDumpFiles(const std::string& directory) {
+  constexpr int kMaxDepth = 3;  // of folders
   DumpListing listing;
   std::error_code error;
   if (IsStoreUrl(directory)) {
     return absl::InvalidArgumentError(StrCat(directory, ": expected a local directory; copy the files first"));
   }
-  for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
+  const std::filesystem::path root(directory);
+  const auto options = std::filesystem::directory_options::skip_permission_denied;
+  for (std::filesystem::recursive_directory_iterator at(root, options, error), end; !error && at != end;
+       at.increment(error)) {
     std::error_code ignored;
-    if (at->is_directory(ignored)) continue;
+    if (at->is_directory(ignored)) {
+      if (at.depth() == kMaxDepth) at.disable_recursion_pending();
+      continue;
+    }
     // Opening a pipe that has a dump's name would wait for a writer.
     DumpFile file;
     if (!at->is_regular_file(ignored) || !ParseDumpName(at->path().filename().string(), &file)) {
-      ++listing.others;
+      listing.others += at.depth() == 0;
       continue;
+    }
+    if (at.depth() > 0) {
+      const std::string folder = at->path().parent_path().lexically_relative(root).string() + "/";
+      file.module.insert(0, folder);
+      file.prefix.insert(0, folder);
     }
     file.path = at->path().string();
     const uintmax_t bytes = at->file_size(ignored);
     file.bytes = ignored ? 0 : bytes;
+    const auto written = at->last_write_time(ignored).time_since_epoch();
+    if (!ignored) file.written_us = std::chrono::duration_cast<std::chrono::microseconds>(written).count();
     listing.files.push_back(std::move(file));
   }
   if (error) return absl::NotFoundError(StrCat(directory, ": ", error.message()));

@@ -14,8 +14,9 @@ namespace hlokit {
 
 // A file named [PREFIX.]module_NNNN.[MODULE.]REST, or jax_irNNNN_MODULE_compile.mlir, as jax_dump_ir_to writes it. REST
 // is the name of a stage of the module, such as `cpu_after_optimizations` or
-// `NNNN.PIPELINE.after_PASS.before_NEXT`, with a suffix for the form: .txt, .hlo, .hlo.pb, .hlo.pb.gz, .hlo_proto.pb,
-// .hlo_module.pb, .mlir, .pbtxt, .textproto. Other files of a module have names of their own.
+// `NNNN.PIPELINE.after_PASS.before_NEXT` or `NNNN.PASS.after_STEP`, with a suffix for the form: .txt, .hlo, .hlo.pb,
+// .hlo.pb.gz, .hlo_proto.pb, .hlo_module.pb, .mlir, .pbtxt, .textproto. Other files of a module have names of their
+// own.
 struct DumpFile {
   // In the order of the compilation as far as modules go.
   enum class Kind {
@@ -33,10 +34,11 @@ struct DumpFile {
 
   std::string path;
   uint64_t bytes = 0;
-  std::string module;  // [PREFIX.]module_NNNN
-  std::string prefix;  // without the dot
-  int64_t number = 0;  // NNNN
-  std::string rest;    // after the number: with the module's name
+  int64_t written_us = 0;  // when the file was last written, by a clock of the file system
+  std::string module;      // [FOLDER/][PREFIX.]module_NNNN, of a folder within the one that was listed
+  std::string prefix;      // without the dot
+  int64_t number = 0;      // NNNN
+  std::string rest;        // after the number: with the module's name
   Kind kind = Kind::kOther;
   std::string_view description;  // of the kind, "pass"; of other files by their suffix, "LLVM IR"
 
@@ -50,7 +52,8 @@ struct DumpFile {
 // Returns false for a file that is not named so.
 bool ParseDumpName(std::string_view file_name, DumpFile* file);
 
-// Returns the files of a dump by module, and the number of files with other names. Subdirectories are left out.
+// Returns the files of a dump by module, and the number of files with other names. Of folders within it
+// (--xla_dump_hlo_to_subfolder: NAME/HOST_PROCESS) those with names of a dump; others in them are not counted.
 struct DumpListing {
   std::vector<DumpFile> files;  // by prefix, number and name
   int64_t others = 0;

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "io/files/gzip_input.h"
+#include "io/files/riegeli_input.h"
 #include "io/stores/object.h"
 #include "ir/core/str_cat.h"
 
@@ -19,7 +20,7 @@ namespace {
 // Protocol buffers begin with their first field, maybe after a length; MLIR bytecode with its name.
 bool MayBeginModule(std::string_view text) {
   constexpr size_t kMaxVarintBytes = 10;
-  return text.starts_with(kGzipMagic) || text.starts_with("ML\xefR") ||
+  return text.starts_with(kGzipMagic) || text.starts_with(kRiegeliMagic) || text.starts_with("ML\xefR") ||
          text.substr(0, kMaxVarintBytes + 1).find('\x0a') != std::string_view::npos;
 }
 
@@ -89,6 +90,15 @@ absl::StatusOr<std::string> ReadLocalFile(const std::string& path, const std::st
   return text;
 }
 
+// Returns the message in the records of a Riegeli file; other contents as they are.
+absl::StatusOr<std::string> Joined(std::string text, const std::string& name, uint64_t max_bytes,
+                                   FileContents contents) {
+  if (contents != FileContents::kModule || !text.starts_with(kRiegeliMagic)) return text;
+  absl::StatusOr<std::string> message = ReadSplitProto(text, max_bytes);
+  if (!message.ok()) return Named(name, message.status());
+  return message;
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const SourceBuffer>> ReadFile(const std::string& path, uint64_t max_bytes,
@@ -96,6 +106,8 @@ absl::StatusOr<std::shared_ptr<const SourceBuffer>> ReadFile(const std::string& 
   const std::string name = path == "-" ? "<stdin>" : path;
   if (!IsStoreUrl(path)) {
     absl::StatusOr<std::string> text = ReadLocalFile(path, name, max_bytes, contents);
+    if (!text.ok()) return text.status();
+    text = Joined(*std::move(text), name, max_bytes, contents);
     if (!text.ok()) return text.status();
     return std::make_shared<const SourceBuffer>(name, *std::move(text));
   }
@@ -107,6 +119,8 @@ absl::StatusOr<std::shared_ptr<const SourceBuffer>> ReadFile(const std::string& 
     if (!plain.ok()) return Named(name, plain.status());
     text = std::move(plain);
   }
+  text = Joined(*std::move(text), name, max_bytes, contents);
+  if (!text.ok()) return text.status();
   return std::make_shared<const SourceBuffer>(name, *std::move(text));
 }
 

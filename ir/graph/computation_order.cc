@@ -191,4 +191,10 @@ std::vector<ComputationId> ComputationTextOrder(const Module& module, bool stabl
   return table.CalleesFirst(order);
 }
 
+std::vector<ComputationId> ComputationListedOrder(const Module& module) {
+  std::vector<ComputationId> order = Listed(module);
+  if (order.size() < 2 || CallTable(module, PotentialCallers(module)).HasCalleesFirst(order)) return order;
+  return ComputationTextOrder(module, /*stable_computation_order=*/false);
+}
+
 }  // namespace hlokit

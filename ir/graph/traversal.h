@@ -28,6 +28,9 @@ std::vector<ComputationId> ReachableComputations(const Module& module, absl::Spa
 // does not parse: this function puts callees first. XLA's order may also depend on the order in which computations were
 // parsed, so that it changes in a round trip; with `stable_computation_order` it does not.
 std::vector<ComputationId> ComputationTextOrder(const Module& module, bool stable_computation_order);
+// The order in which the module lists them, that of the file it was read from, if callees come first in it; otherwise
+// ComputationTextOrder.
+std::vector<ComputationId> ComputationListedOrder(const Module& module);
 
 // The computations that are bodies of fusions, and of async-starts.
 struct ComputationRoles {

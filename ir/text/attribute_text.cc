@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "ir/core/double_text.h"
@@ -13,6 +15,7 @@
 #include "ir/text/original_value.h"
 #include "ir/text/result_accuracy.h"
 #include "ir/text/shape_text.h"
+#include "ir/text/sorted_json.h"
 #include "ir/text/statistics_viz.h"
 
 namespace hlokit {
@@ -87,7 +90,10 @@ void AttributePrinter::PrintQuoted(AttrValue value) {
 }
 
 void AttributePrinter::PrintQuotedOrBraced(AttrValue value) {
-  const std::string_view text = context_.str(StringId(value.payload));
+  std::string_view text = context_.str(StringId(value.payload));
+  std::optional<std::string> sorted;
+  if (options_.sort_backend_config && value.attr == Attr::kBackendConfig) sorted = SortedJson(text);
+  if (sorted) text = *sorted;
   if (!text.empty() && text[0] == '{') {
     out_ << text;
   } else {

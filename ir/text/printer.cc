@@ -130,7 +130,8 @@ void Printer::PrintModule() {
   if (options_.canonicalize_computations) {
     for (Computation c : module_.computations()) order.push_back(c.id());
   } else {
-    order = ComputationTextOrder(module_, options_.stable_computation_order);
+    order = options_.listed_computation_order ? ComputationListedOrder(module_)
+                                              : ComputationTextOrder(module_, options_.stable_computation_order);
   }
   for (ComputationId id : order) {
     const Computation c = module_.computation(id);
@@ -415,6 +416,8 @@ PrintOptions PrintOptions::Dump() {
   PrintOptions o;
   o.compact_tuple_elements = true;
   o.print_comparison_order = true;
+  o.listed_computation_order = true;
+  o.sort_backend_config = true;
   return o;
 }
 

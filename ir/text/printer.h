@@ -51,6 +51,8 @@ struct PrintOptions {
   bool print_sharding = true;
   bool print_full_replica_groups = false;  // iota and mesh forms expanded to lists
   bool compact_tuple_elements = false;     // %t#1 for the operand get-tuple-element(%t), index=1
+  bool listed_computation_order = false;   // computations as the module lists them, where callees come first
+  bool sort_backend_config = false;        // the members of JSON in backend_config, as XLA's dumps have them
   bool print_comparison_order = false;     // order=TOTAL, as XLA has it since 2026, for type=TOTALORDER
   int indent_amount = 0;
 
@@ -59,7 +61,7 @@ struct PrintOptions {
   static PrintOptions ShortParsable();
   static PrintOptions Canonical();
   static PrintOptions Fingerprint();
-  // As the XLA of 2026 writes dumps.
+  // As the XLA of 2026 writes dumps: a dump that is read and printed is the same text.
   static PrintOptions Dump();
   // Ours: the default form without its omissions and abbreviations. Parsing it yields the same module.
   static PrintOptions Lossless();

@@ -52,7 +52,7 @@ bool ModuleParser::ParseModuleLevel() {
     if (!ParseHeader() || !ParseStackFrames()) {
       if (!SkipToNextComputation()) return false;
     }
-    frame_numbering_ = StackFrameNumbering(std::move(module_->header().stack_frames));
+    frame_numbering_ = StackFrameNumbering(std::move(module_->header().stack_frames), options_.as_dumped);
   } else if (!in_.PeekWord("ENTRY")) {
     // Computations without a header, or a lone instruction.
     const bool named = !in_.Name().empty();

@@ -12,12 +12,14 @@
 #include "ir/core/name_uniquer.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/call_walk.h"
+#include "ir/graph/traversal.h"
 #include "parser/proto/annotation_proto.h"
 #include "parser/proto/attribute_reader.h"
 #include "parser/proto/header_proto.h"
 #include "parser/proto/literal_proto.h"
 #include "parser/proto/module_source.h"
 #include "parser/proto/shape_proto.h"
+#include "parser/proto/unknown_fields.h"
 #include "parser/text/instruction_rules.h"
 #include "parser/text/scan.h"
 #include "parser/text/stack_frame_numbering.h"
@@ -47,7 +49,8 @@ class ProtoModuleReader {
         module_(std::make_unique<Module>(context_)),
         literal_bytes_(options.max_literal_bytes),
         rules_(module_.get(), &local_),
-        frame_numbering_(ReadStackFrames(proto_.stack_frame_index(), context_.get())),
+        unknown_fields_(sink, [this] { return Place(); }),
+        frame_numbering_(ReadStackFrames(proto_.stack_frame_index(), context_.get()), options.as_dumped),
         attributes_(module_.get(), {&proto_, [this](int64_t id) { return FindComputation(id); },
                                     [this](const xla::OpMetadata& m) { return Metadata(m); }, &literal_bytes_}) {}
 
@@ -59,6 +62,7 @@ class ProtoModuleReader {
   // Returns the order in which operands and control predecessors come first; empty if the list has it.
   bool DefinitionOrder(int index, std::vector<int>* order);
   bool ReadIds(int index);
+  bool OrderAsDumped();
   bool ReadInstruction(const xla::HloInstructionProto& proto, ComputationId computation, InstructionId* id);
   absl::StatusOr<Shape> ShapeOf(const xla::HloInstructionProto& proto);
   bool SetMetadata(const xla::HloInstructionProto& proto, InstructionId id);
@@ -78,7 +82,6 @@ class ProtoModuleReader {
   bool Error(const absl::Status& status);
   bool Forward();
   void SetComputationOrder();
-  void WarnOfUnknownFields(const google::protobuf::Message& message);
   std::string Place() const {
     return instruction_ == nullptr ? place_ : StrCat("instruction `", instruction_->name(), "`");
   }
@@ -92,6 +95,7 @@ class ProtoModuleReader {
   std::unique_ptr<Module> module_;
   ByteLimit literal_bytes_;
   InstructionRules rules_;
+  UnknownFields unknown_fields_;
   StackFrameNumbering frame_numbering_;
   AttributeReader attributes_;
   ModuleReadMap map_;
@@ -111,7 +115,6 @@ class ProtoModuleReader {
   std::vector<int64_t> list_;
   std::vector<uint8_t> taken_names_;  // by StringId
   bool duplicate_names_ = false;
-  bool warned_of_fields_ = false;
   // By their bytes, which are those of the file.
   absl::flat_hash_map<std::string_view, Shape> shapes_;
   absl::flat_hash_map<std::string_view, MetadataId> metadata_;
@@ -159,6 +162,7 @@ bool ProtoModuleReader::DefineComputations() {
   absl::flat_hash_set<uint32_t> names;
   for (int c = 0; c < source_.computation_count(); ++c) {
     const xla::HloComputationProto& proto = source_.computation(c);
+    unknown_fields_.Check(proto);
     instructions += static_cast<size_t>(source_.instruction_count(c));
     std::string name = SanitizedName(proto.name());
     if (name.empty()) name = "computation";
@@ -285,6 +289,7 @@ absl::StatusOr<Shape> ProtoModuleReader::ShapeOf(const xla::HloInstructionProto&
   if (known != shapes_.end()) return known->second;
   xla::ShapeProto message;
   if (!message.ParseFromString(std::string(bytes))) return absl::InvalidArgumentError("damaged shape");
+  unknown_fields_.CheckWithin(message);
   absl::StatusOr<Shape> shape = ReadShape(message, context_.get());
   if (shape.ok()) shapes_.emplace(bytes, *shape);
   return shape;
@@ -303,6 +308,7 @@ bool ProtoModuleReader::SetMetadata(const xla::HloInstructionProto& proto, Instr
     if (!metadata_message_.ParseFromString(std::string(bytes))) {
       return Error(DiagnosticKind::kUnexpectedToken, "damaged metadata");
     }
+    unknown_fields_.Check(metadata_message_);
     known->second = Metadata(metadata_message_);
   }
   module_->SetMetadata(id, known->second);
@@ -383,7 +389,7 @@ bool ProtoModuleReader::ReadComputation(int index) {
     const xla::HloInstructionProto* instruction = source_.instruction(index, at);
     if (instruction == nullptr) return Error(DiagnosticKind::kUnexpectedToken, "damaged instruction");
     instruction_ = instruction;
-    WarnOfUnknownFields(*instruction);
+    unknown_fields_.CheckInstruction(*instruction);
     if (!ReadInstruction(*instruction, computation, &ids_[static_cast<size_t>(at)])) return false;
   }
   instruction_ = nullptr;
@@ -402,7 +408,17 @@ bool ProtoModuleReader::ReadComputation(int index) {
   }
   rules_.FinishComputation(computation, ids_[static_cast<size_t>(root)]);
   map_.instructions.push_back(ids_);
-  return Forward() && ApplySchedule(index);
+  return Forward() && (options_.as_dumped || ApplySchedule(index));
+}
+
+// Lists computations as XLA has printed them, by a traversal of calls in the order of ids, then applies the schedule.
+bool ProtoModuleReader::OrderAsDumped() {
+  module_->SetComputationOrder(ComputationTextOrder(*module_, /*stable_computation_order=*/false));
+  for (int k = 0; k < source_.computation_count() && proto_.has_schedule(); ++k) {
+    ids_ = map_.instructions[static_cast<size_t>(k)];
+    if (!ReadIds(k) || !ApplySchedule(k)) return false;
+  }
+  return true;
 }
 
 // Orders the instructions of a scheduled computation as in its sequence.
@@ -475,25 +491,6 @@ void ProtoModuleReader::SetComputationOrder() {
 }
 
 // Fields of a newer XLA have no place in a module, so their meaning is unknown.
-void ProtoModuleReader::WarnOfUnknownFields(const google::protobuf::Message& message) {
-  if (warned_of_fields_) return;
-  const google::protobuf::UnknownFieldSet& fields = message.GetReflection()->GetUnknownFields(message);
-  for (int k = 0; k < fields.field_count(); ++k) {
-    const google::protobuf::UnknownField& field = fields.field(k);
-    // An empty message, or a zero, says nothing.
-    if (field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED && field.length_delimited().empty())
-      continue;
-    if (field.type() == google::protobuf::UnknownField::TYPE_VARINT && field.varint() == 0) continue;
-    warned_of_fields_ = true;
-    const std::string place = Place();
-    sink_->Warning(DiagnosticKind::kUnknownAttribute, {},
-                   StrCat(place, place.empty() ? "" : ": ", "field ", field.number(), " of ",
-                          std::string(message.GetDescriptor()->name()), " is unknown, and has no effect"),
-                   "it is of a newer XLA; further unknown fields of this file are not reported");
-    return;
-  }
-}
-
 std::unique_ptr<Module> ProtoModuleReader::Run(const xla::HloModuleConfigProto* config, ModuleReadMap* map) {
   if (!DefineComputations()) return nullptr;
   module_->header().is_scheduled = proto_.has_schedule();
@@ -501,7 +498,7 @@ std::unique_ptr<Module> ProtoModuleReader::Run(const xla::HloModuleConfigProto* 
     if (!ReadComputation(k)) return nullptr;
   }
   place_.clear();
-  WarnOfUnknownFields(proto_);
+  unknown_fields_.CheckWithin(proto_);
   if (!CheckCalls()) return nullptr;
   place_.clear();
   if (duplicate_names_) UniquifyNames();
@@ -519,6 +516,7 @@ std::unique_ptr<Module> ProtoModuleReader::Run(const xla::HloModuleConfigProto* 
   }
   module_->SetEntry(entry);
   SetComputationOrder();
+  if (options_.as_dumped && !OrderAsDumped()) return nullptr;
   if (absl::Status status = ReadHeaderProto(proto_, config, options_, module_.get()); !status.ok()) {
     Error(DiagnosticKind::kBadHeader, std::string(status.message()));
     return nullptr;

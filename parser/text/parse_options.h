@@ -16,6 +16,9 @@ struct ParseOptions {
   bool check_shapes_after_errors = false;
   // A StableHLO program is verified as one before it becomes HLO.
   bool verify_stablehlo = true;
+  // For printing a dump again: the tables of stack frames stay as they are, where XLA renumbers them when it reads a
+  // module, and computations of a message are listed in the order in which XLA has printed them.
+  bool as_dumped = false;
   // The text is a module quoted in the header of another.
   bool quoted_module = false;
   // The function of a StableHLO program that becomes the entry computation; "": main. Others are read with a warning.

@@ -190,6 +190,15 @@ std::vector<std::string> StageNames(const DumpFile& file) {
   return {underscored, std::string(file.description), file.stage};
 }
 
+std::vector<std::vector<const DumpFile*>> StageFiles(const std::vector<const DumpFile*>& files) {
+  std::vector<std::vector<const DumpFile*>> stages;
+  for (const DumpFile* file : InOrder(files)) {
+    if (stages.empty() || !OfOneStage(*stages.back().front(), *file)) stages.emplace_back();
+    stages.back().push_back(file);
+  }
+  return stages;
+}
+
 std::vector<DumpStage> ReadStages(const std::vector<const DumpFile*>& files, const StageOptions& options,
                                   DumpReader* reader) {
   const std::vector<const DumpFile*> ordered = InOrder(files);

@@ -63,6 +63,10 @@ std::string StageName(const DumpFile& file);
 // "after_optimizations". None of other files.
 std::vector<std::string> StageNames(const DumpFile& file);
 
+// Returns the files of each stage of one module, in the order of the compilation: a stage may be there in several
+// forms, of which the texts come first.
+std::vector<std::vector<const DumpFile*>> StageFiles(const std::vector<const DumpFile*>& files);
+
 // Reads the stages among the files of one module; of a stage in several forms, the first that can be read. Two modules
 // are in memory at a time, with what they share. Errors of files go to the reader.
 std::vector<DumpStage> ReadStages(const std::vector<const DumpFile*>& files, const StageOptions& options,

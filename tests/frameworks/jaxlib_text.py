@@ -7,7 +7,8 @@
 BIN is the directory of hlokit's tools, and the Python that runs this has jax and jaxlib. Each program is read as
 StableHLO (text, text with locations, portable artifact) and as XLA's dumps (text and protos, before and after its
 optimizations, over 8 devices where it is sharded). jaxlib's parser must accept what is printed of each dump, and
-print the same of it as of the dump. Ends with `N passed, N failed`.
+print the same of it as of the dump; --print=dump of a dump, and of the proto beside it, must be the dump, byte for
+byte. Ends with `N passed, N failed`.
 """
 import atexit
 import collections
@@ -355,6 +356,7 @@ def read_hlo(tools, text, is_dump):
         again = comparable(parsed(dump).to_string())
         if is_dump:
             same_text(again, theirs, "jaxlib prints something else of --print=dump")
+            same_text(tools.run("hlo-opt", "--print=dump", text=text).decode(), text, "--print=dump changes the dump")
     proto = tools.run("hlo-translate", "--to=proto", text=text)
     read = hlo.HloModule.from_serialized_hlo_module_proto(module_of(proto))
     same_text(comparable(read.to_string(), True), comparable(module.to_string(), True), "jaxlib prints something else of the proto")
@@ -374,7 +376,9 @@ def module_of(message):
     return message[at:at + size] if at + size <= len(message) and message[at] == 0x0a else message
 
 
-def read_proto(tools, message, dump):
+def read_proto(tools, message, path):
+    dump = path.read_text()
+
     def of_message(data):
         return comparable(hlo.HloModule.from_serialized_hlo_module_proto(module_of(data)).to_string(), True)
 
@@ -382,6 +386,8 @@ def read_proto(tools, message, dump):
     if NEW_FORMS:
         printed = tools.run("hlo-opt", "--print=dump", text=message).decode()
         same_text(comparable(printed, True), comparable(dump, True), "hlokit prints something else than the dump")
+        printed = tools.run("hlo-opt", "--print=dump", f"--config={path}", text=message).decode()
+        same_text(printed, dump, "--config: hlokit prints something else than the dump")
     printed = tools.run("hlo-opt", "--print=default", "--print-large-constants", text=message).decode()
     same_text(comparable(parsed(printed).to_string(), True), theirs, "jaxlib prints something else of the text")
     again = tools.run("hlo-translate", "--to=proto", text=message)
@@ -431,7 +437,7 @@ def main():
                 check(name, f"dump of text {stage}", read_hlo, tools, path.read_text(), True)
             for path in DUMPS.glob(f"{files}.hlo.pb"):
                 check(name, f"dump of a proto {stage}", read_proto, tools, path.read_bytes(),
-                      path.with_suffix("").with_suffix(".txt").read_text())
+                      path.with_suffix("").with_suffix(".txt"))
     print(f"jax {jax.__version__}")
     print(f"{passed} passed, {failed} failed")
     return failed != 0

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,7 +19,9 @@
 #include "passes/dumps/dump_stages.h"
 #include "passes/dumps/dumped_module.h"
 #include "passes/dumps/recompilations.h"
+#include "tools/cli/text/regex.h"
 #include "tools/hlo_inspect/assignment.h"
+#include "tools/hlo_inspect/dump_search.h"
 
 namespace hlokit::cli {
 namespace {
@@ -31,6 +34,10 @@ struct DumpDirFlags : InspectFlags {
   std::string diff;
   size_t top = 20;
   bool unchanged = false;
+  bool list = false, values = false;
+  std::string first;
+  std::optional<std::string> tolerance;
+  interp::EquivalenceOptions run;
   DiffTextOptions text;
 };
 
@@ -310,6 +317,39 @@ class InputReader : public dump::DumpReader {
   DiagnosticReporter& diagnostics_;
 };
 
+// Answers --list, --first and --values. Returns nothing if none is given.
+std::optional<int> Search(const DumpDirFlags& flags, const std::vector<dump::DumpedModule>& modules,
+                          InputReader* reader, DiagnosticReporter* diagnostics) {
+  if (flags.list) {
+    const std::vector<ListedModule> listed = ListStages(modules);
+    return WriteReport(flags, diagnostics, [&](TextWriter& out) { WriteListing(listed, flags.json, &out); });
+  }
+  if (!flags.first.empty()) {
+    const auto matches = CompileRegex(flags.first);
+    if (!matches.ok()) return UsageError("hlo-inspect", StrCat("--first: ", std::string(matches.status().message())));
+    const std::vector<DumpMatch> found = FindFirst(modules, *matches, reader);
+    if (found.empty()) diagnostics->Fail(kRejected);
+    return WriteReport(flags, diagnostics,
+                       [&](TextWriter& out) { WriteMatches(found, modules.size(), flags.json, &out); });
+  }
+  if (!flags.values) return std::nullopt;
+  constexpr double kError = 1e-4;  // XLA's passes change the order of sums
+  interp::Tolerance tolerance = interp::Tolerance::OfPass(kError);
+  if (flags.tolerance) {
+    const absl::StatusOr<interp::Tolerance> given = interp::Tolerance::Parse(*flags.tolerance);
+    if (!given.ok()) return UsageError("hlo-inspect", StrCat("--tolerance: ", std::string(given.status().message())));
+    tolerance = *given;
+  }
+  std::vector<ModuleValues> values;
+  for (const dump::DumpedModule& module : modules) {
+    values.push_back({&module, CompareStages(module, flags.run, tolerance, reader)});
+    for (const StageValues& stage : values.back().stages) {
+      if (stage.outcome == StageValues::Outcome::kDiffers) diagnostics->Fail(kRejected);
+    }
+  }
+  return WriteReport(flags, diagnostics, [&](TextWriter& out) { WriteValues(values, flags.json, &out); });
+}
+
 int Run(const DumpDirFlags& flags) {
   DiagnosticReporter diagnostics(flags.input);
   const absl::StatusOr<DumpListing> listing = ListDumpFiles(flags.directory);
@@ -334,6 +374,7 @@ int Run(const DumpDirFlags& flags) {
   options.only_diffs = !flags.diff.empty() && !flags.json;
   options.text = flags.text;
   InputReader reader(&diagnostics);
+  if (const std::optional<int> code = Search(flags, modules, &reader, &diagnostics)) return *code;
   for (dump::DumpedModule& module : modules) ReadDumpFiles(options, &module, &reader);
   const auto has_diff = [](const dump::DumpedModule& module) {
     return std::any_of(module.stages.begin(), module.stages.end(),
@@ -382,6 +423,33 @@ InspectCommand AddDumpDirCommand(CLI::App* app) {
       ->default_str("200");
   AddNumber(command, "--top", &flags->top, "limit on the other files that are listed")->default_str("20");
   command->add_flag("--unchanged", flags->unchanged, "show stages too that are equal to the one before");
+  CLI::Option* const list = command->add_flag(
+      "--list", flags->list, "names of modules and stages, their bytes and when they were written; no file is opened");
+  CLI::Option* const first =
+      command
+          ->add_option(
+              "--first", flags->first,
+              "the first stage of each module, and the last, whose text has a line that the expression matches")
+          ->type_name("REGEX")
+          ->excludes(list);
+  CLI::Option* const values =
+      command
+          ->add_flag("--values", flags->values,
+                     "run each stage on the same random arguments, and say after which pass results differ")
+          ->excludes(list)
+          ->excludes(first);
+  command
+      ->add_option("--tolerance", flags->tolerance,
+                   "of --values: as hlo-opt --run-tolerance; by default a few units in the last place, and 1e-4 of the "
+                   "largest value")
+      ->type_name("SPEC")
+      ->needs(values);
+  AddNumber(command, "--seed", &flags->run.seed, "of --values: seed of the arguments", 0)
+      ->needs(values)
+      ->default_str("0");
+  AddNumber(command, "--inputs", &flags->run.inputs, "of --values: number of sets of arguments", 1)
+      ->needs(values)
+      ->default_str("1");
   command->add_flag("--json", flags->json, "print JSON");
   command->add_option("-o,--output", flags->output, "output file; - is standard output")
       ->type_name("FILE")
@@ -394,7 +462,10 @@ InspectCommand AddDumpDirCommand(CLI::App* app) {
       "Examples:\n"
       "  XLA_FLAGS='--xla_dump_to=dump --xla_dump_hlo_pass_re=.*' python3 train.py\n"
       "  hlo-inspect dump-dir dump\n"
+      "  hlo-inspect dump-dir --list dump\n"
       "  hlo-inspect dump-dir --module=jit_step --diff=algsimp dump\n"
+      "  hlo-inspect dump-dir --first=' all-gather\\(' dump\n"
+      "  hlo-inspect dump-dir --module=jit_step --values --tolerance=1e-3 dump\n"
       "  hlo-inspect dump-dir --json dump | jq '.[].stages[] | {pass, change}'");
   return {command, [flags] { return Run(*flags); }};
 }

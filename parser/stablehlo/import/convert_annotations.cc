@@ -2,6 +2,7 @@
 // Shardings and frontend attributes.
 #include "absl/strings/escaping.h"
 #include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
 #include "ir/sharding/sharding.h"
 #include "ir/text/frontend_attributes.h"
 #include "parser/hlo/sharding_parser.h"
@@ -255,6 +256,21 @@ absl::Status Converter::ConvertShardingConstraint(const Op& op) {
   return SetResult(op, made);
 }
 
+void Converter::WarnOfAttribute(const Op& op, std::string_view name) {
+  if (warned_of_attributes_) return;
+  warned_of_attributes_ = true;
+  std::vector<std::string_view> known;
+  if (op.kind() != OpKind::kUnregistered) {
+    for (const mlir::AttributeDefinition& attribute : mlir::DefinitionOf(op.kind()).attributes) {
+      known.push_back(attribute.name);
+    }
+  }
+  const std::string_view near = FindNearest(name, known);
+  sink_->Warning(DiagnosticKind::kUnknownAttribute, program_.range(op),
+                 StrCat("'", nodes().str(op.name), "' op has no attribute `", name, "`, which has no effect"),
+                 near.empty() ? "further ones of this file are not reported" : StrCat("did you mean `", near, "`?"));
+}
+
 absl::Status Converter::Annotate(const Op& op, InstructionId id) {
   SetNamedAttributes(op, id);
   SetKeptAttributes(op, id);
@@ -282,6 +298,7 @@ absl::Status Converter::Annotate(const Op& op, InstructionId id) {
                (name == kOperandMemorySpaces || name == kResultMemorySpaces)) {
       // Taken by the conversion.
     } else if (custom_call || (name != "mhlo.attributes" && name != "mhlo.version")) {
+      if (name.find('.') == std::string_view::npos) WarnOfAttribute(op, name);
       Keep(name, attribute.value, &kept);
     }
     if (!status.ok()) return status;

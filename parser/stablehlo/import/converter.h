@@ -243,6 +243,8 @@ class Converter {
     std::vector<mlir::NodeId> values;
   };
   void Keep(std::string_view name, mlir::NodeId value, KeptAttributes* kept);
+  // Of the first attribute that is neither one of the operation nor of a dialect.
+  void WarnOfAttribute(const Op& op, std::string_view name);
   // Their text; "" if there are none.
   std::string TextOf(const KeptAttributes& kept);
   // Adds a frontend attribute of the module; none if `value` is empty.
@@ -419,6 +421,7 @@ class Converter {
   const mlir::Module& program_;
   const ConvertOptions options_;
   DiagnosticSink* sink_;
+  bool warned_of_attributes_ = false;
   std::unique_ptr<Module> module_;
   std::vector<Frame> frames_;
   std::vector<InstructionId> values_;  // by mlir::ValueId

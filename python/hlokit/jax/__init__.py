@@ -2,7 +2,8 @@
 """JAX on hlokit: registers the PJRT plugin, with which JAX programs run on hlokit. docs/jax.md has the options.
 
 JAX finds the plugin by itself where this package is installed; `JAX_PLATFORMS=hlokit` then selects it. `register` is for
-programs that choose options, and for a build directory. `estimate` says what a function would take on a TPU.
+programs that choose options, and for a build directory. `estimate` says what a function would take on a TPU, `lower`
+gives its program as a module of hlokit, and `transform` rewrites programs within XLA's pipeline, on any platform of JAX.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import os
 import pathlib
 
 from ._estimate import Estimate, estimate
+from ._lower import lower
+from ._transform import NotTransformedWarning, Program, transform
 
-__all__ = ["Estimate", "estimate", "plugin_path", "register"]
+__all__ = ["Estimate", "NotTransformedWarning", "Program", "estimate", "lower", "plugin_path", "register", "transform"]
 
 _NAME = "libhlokit_pjrt.so"
 # Below JAX's own platforms: hlokit runs programs that ask for it.

@@ -10,6 +10,7 @@
 #include "interp/exact/instruction_evaluator.h"
 #include "io/stores/store_url.h"
 #include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
 #include "passes/annotations/text.h"
 #include "passes/core/pass_error.h"
 #include "passes/documentation/documentation.h"
@@ -160,13 +161,14 @@ std::optional<int> PassFlags::CheckPattern(std::string_view tool, std::string_vi
   if (pattern.empty()) return std::nullopt;
   const auto matches = CompileWholeRegex(pattern);
   if (!matches.ok()) return UsageError(tool, StrCat(flag, ": ", std::string(matches.status().message())));
+  std::vector<std::string_view> names;
   for (const PassInfo* pass : pipeline_->passes()) {
     if ((*matches)(pass->name)) return std::nullopt;
+    names.push_back(pass->name);
   }
-  if (!pipeline_->empty()) {
-    WriteError(StrCat(tool, ": warning: ", flag, ": `", pattern, "` matches no pass of the pipeline as a whole\n"));
-  }
-  return std::nullopt;
+  if (pipeline_->empty()) return std::nullopt;  // there is a warning of that
+  return UsageError(tool, StrCat(flag, ": `", pattern, "` matches no pass of the pipeline as a whole",
+                                 DidYouMeanSuffix(pattern, names)));
 }
 
 bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify, const InputPart& part,

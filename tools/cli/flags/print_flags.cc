@@ -49,6 +49,8 @@ constexpr Toggle kToggles[] = {
     {"header", &PrintOptions::print_header, "the HloModule line"},
     {"full-replica-groups", &PrintOptions::print_full_replica_groups, "replica groups as lists"},
     {"compact-gte", &PrintOptions::compact_tuple_elements, "%t#1 for operands that are get-tuple-elements"},
+    {"listed-order", &PrintOptions::listed_computation_order, "computations in the order of the input"},
+    {"sorted-backend-config", &PrintOptions::sort_backend_config, "JSON of backend_config with its members in order"},
     {"comparison-order", &PrintOptions::print_comparison_order, "order=TOTAL of compares for type=TOTALORDER"},
 };
 
@@ -94,6 +96,10 @@ PrintOptions PrintFlags::Options() const {
   }
   if (full_bodies_) options.subcomputations = PrintOptions::Subcomputations::kFullBodies;
   return options;
+}
+
+bool PrintFlags::KeepsInput() const {
+  return form_ == "dump" || form_ == "lossless" || (form_.empty() && !IsTerminal(output_));
 }
 
 absl::Status PrintFlags::Check(const Module& module) const {

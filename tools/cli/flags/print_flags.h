@@ -27,13 +27,15 @@ PrintOptions PrintOptionsFor(std::string_view path);
 
 class PrintFlags {
  public:
-  // Adds --print=default|short|canonical|fingerprint|lossless|json|none, and --print-x/--no-print-x for each toggle of
+  // Adds --print=default|short|canonical|fingerprint|dump|lossless|json|none, and --print-x/--no-print-x for each toggle of
   // PrintOptions.
   void AddFlags(CLI::App* app);
   // Sets the output file, on which the form depends if --print is not given.
   void SetOutput(std::string_view path) { output_ = path; }
   // Returns true if a form was asked for.
   bool given() const { return !form_.empty(); }
+  // Returns true if the form is for files that are read again, in which things stay as they were read (as_dumped).
+  bool KeepsInput() const;
   // Returns an error if the form would have no end.
   absl::Status Check(const Module& module) const;
   void Print(TextWriter& out, const Module& module) const;
