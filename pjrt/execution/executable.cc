@@ -99,16 +99,13 @@ std::string SimulatedDeviceOf(const PJRT_TopologyDescription& topology) {
 
 // Writes a stage of a program into the directories that the options of the client and of the program name.
 absl::Status DumpTo(const std::string& folder, int64_t number, std::string_view what, const Module& module,
-                    std::string_view text, bool as_text, bool as_proto) {
+                    bool as_text, bool as_proto) {
   if (folder.empty()) return absl::OkStatus();
   std::error_code error;  // the file reports it
   std::filesystem::create_directories(folder, error);
   const std::string stem = StrCat(folder, "/", ProgramFileStem(number, module), ".", what);
   absl::Status status;
-  if (as_text) {
-    status = WriteProgramFile(StrCat(stem, ".txt"),
-                              text.empty() ? ToString(module, PrintOptions::Lossless()) : std::string(text));
-  }
+  if (as_text) status = WriteProgramFile(StrCat(stem, ".txt"), ToString(module, PrintOptions::Lossless()));
   if (!status.ok() || !as_proto) return status;
   xla::HloProto proto;
   status = WriteModuleProto(module, {}, proto.mutable_hlo_module());
@@ -116,19 +113,19 @@ absl::Status DumpTo(const std::string& folder, int64_t number, std::string_view 
 }
 
 absl::Status Dump(const PJRT_Client* client, const CompileOptions& options, int64_t number, std::string_view what,
-                  const Module& module, std::string_view text = "") {
-  absl::Status status =
-      DumpTo(client->config.dump_to, number, what, module, text, /*as_text=*/true, /*as_proto=*/false);
+                  const Module& module) {
+  absl::Status status = DumpTo(client->config.dump_to, number, what, module, /*as_text=*/true, /*as_proto=*/false);
   if (!status.ok()) return status;
-  return DumpTo(options.dump_to, number, what, module, text, options.dump_as_text || !options.dump_as_proto,
+  return DumpTo(options.dump_to, number, what, module, options.dump_as_text || !options.dump_as_proto,
                 options.dump_as_proto);
 }
 
 // Writes the program before optimization: as it was received, and what one partition of it is.
 absl::Status DumpBefore(const PJRT_Client* client, int64_t number, const Program& program) {
+  const bool kept = program.received != nullptr;  // not of a program that was stored after it was partitioned
   absl::Status status =
-      Dump(client, program.options, number, "before_optimizations", *program.module, program.received);
-  if (!status.ok() || program.received.empty() || program.options.num_partitions == 1) return status;
+      Dump(client, program.options, number, "before_optimizations", kept ? *program.received : *program.module);
+  if (!status.ok() || !kept || program.options.num_partitions == 1) return status;
   return Dump(client, program.options, number, "after_partitioning", *program.module);
 }
 

@@ -134,7 +134,13 @@ absl::Status AddValues(Shape shape, std::vector<ProgramValue>* values) {
   return absl::OkStatus();
 }
 
-// Sets the shardings of the values [begin, end), which are the leaves of one instruction.
+// The sharding of a value of the partitioned program. Where propagation was asked to find one, and has none, the value
+// is replicated.
+std::string FoundSharding(const xla::OpSharding& proto) {
+  return proto.type() == xla::OpSharding::UNKNOWN ? std::string() : SerializedMessage(proto);
+}
+
+// Sets the shardings of values, which are the leaves of one instruction.
 absl::Status AddShardings(Instruction instruction, absl::Span<ProgramValue> values) {
   if (!instruction.has(Attr::kSharding)) return absl::OkStatus();
   xla::OpSharding proto;
@@ -145,7 +151,7 @@ absl::Status AddShardings(Instruction instruction, absl::Span<ProgramValue> valu
   for (size_t i = 0; i < values.size(); ++i) {
     const bool tuple = proto.type() == xla::OpSharding::TUPLE;
     if (tuple && static_cast<size_t>(proto.tuple_shardings_size()) != values.size()) return absl::OkStatus();
-    values[i].sharding = SerializedMessage(tuple ? proto.tuple_shardings(static_cast<int>(i)) : proto);
+    values[i].sharding = FoundSharding(tuple ? proto.tuple_shardings(static_cast<int>(i)) : proto);
   }
   return absl::OkStatus();
 }
@@ -232,8 +238,8 @@ absl::StatusOr<Program> ReadProgram(std::string_view code, std::string_view form
   if (!(*module)->entry().valid()) return absl::InvalidArgumentError("the program has no entry computation");
   if (absl::Status status = MarkMemoryKinds(module->get()); !status.ok()) return status;
   if (absl::Status status = MarkLayouts(module->get()); !status.ok()) return status;
-  std::string received;
-  if (keep_received) received = ToString(**module, PrintOptions::Lossless());
+  std::unique_ptr<Module> received;
+  if (keep_received || !options.dump_to.empty()) received = std::make_unique<Module>((*module)->Clone());
   if (absl::Status status = Partition(options, &*module); !status.ok()) return status;
   absl::StatusOr<Program> program = Describe(*std::move(module), std::move(options));
   if (program.ok()) program->received = std::move(received);

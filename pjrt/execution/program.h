@@ -44,8 +44,8 @@ struct ProgramValue {
 };
 
 struct Program {
-  std::unique_ptr<Module> module;  // for one device, before optimization
-  std::string received;            // as text, before it was partitioned, if asked for
+  std::unique_ptr<Module> module;    // for one device, before optimization
+  std::unique_ptr<Module> received;  // before it was partitioned, if asked for
   std::string name;
   std::string fingerprint;
   CompileOptions options;
@@ -53,8 +53,8 @@ struct Program {
   std::vector<ProgramValue> results;
 };
 
-// Reads a program of a format ("mlir" or "hlo"), and partitions it as the options say. Errors have the position in the
-// program.
+// Reads a program of a format ("mlir" or "hlo"), and partitions it as the options say. Keeps what it received if
+// `keep_received` is set or the options name a folder for it. Errors have the position in the program.
 absl::StatusOr<Program> ReadProgram(std::string_view code, std::string_view format, CompileOptions options,
                                     bool keep_received = false);
 

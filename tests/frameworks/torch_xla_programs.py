@@ -35,6 +35,7 @@ GROUPS = {
     "stablehlo": (1, {"XLA_STABLEHLO_COMPILE": "1"}, 300),
     "profiler": (1, {}, 300),
     "spmd": (8, {}, 900),
+    "auto_sharding": (4, {}, 300),
     "launch": (4, {}, 600),
     "hugging_face": (1, {}, 900),
 }

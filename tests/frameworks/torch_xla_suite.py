@@ -44,7 +44,7 @@ class TorchXlaSuite(suite.Suite):
 
         def hlokit(devices):
             return suite.Backend(f"hlokit-{engine}", {
-                "PJRT_DEVICE": "HLOKIT", "PYTHONPATH": f"{build}/python{os.pathsep}{self.installed()}",
+                "PJRT_DEVICE": "HLOKIT", "PYTHONPATH": f"{self.installed()}{os.pathsep}{build}/python",
                 "HLOKIT_PJRT_PLUGIN": plugin, "HLOKIT_NUM_DEVICES": str(devices), "HLOKIT_ENGINE": engine,
                 "HLOKIT_NUM_THREADS": "1", "HLOKIT_CODE_CACHE": "off", "CPU_NUM_DEVICES": str(devices)})
 
@@ -54,7 +54,8 @@ class TorchXlaSuite(suite.Suite):
         return hlokit, cpu
 
     def installed(self):
-        """A folder with the entry points of the package, by which torch_xla finds it where it is installed."""
+        """A folder with the entry points of the package, by which torch_xla finds it where it is installed. It comes before
+        the build's package, whose metadata has those of PyTorch only: of a package's metadata the first counts."""
         folder = self.results / "installed/hlokit-0.dist-info"
         folder.mkdir(parents=True, exist_ok=True)
         project = tomllib.loads((suite.FOLDER.parents[1] / "pyproject.toml").read_text())["project"]
@@ -79,6 +80,13 @@ class TorchXlaSuite(suite.Suite):
                 name + suffix, [name], self.options.devices or int(devices), suffix=suffix,
                 variables=dict(word.split("=", 1) for word in variables.split() if word != "-"),
                 arguments=[word for word in arguments.split() if word != "-"])
+
+    def groups(self, names):
+        """Files run in processes of their own, also those of a list of tests, which run in a file's first way."""
+        if names is None:
+            return super().groups(None)
+        return [dataclasses.replace(next(iter(self.groups_of(name))), tests=names[name])
+                for name in self.files() if name in names]
 
     def variables(self, group):
         return {"TORCH_TEST_DEVICES": str(self.tests / "pytorch_test_base.py"), "PYTORCH_TEST_WITH_SLOW": "1",

@@ -171,5 +171,32 @@ ENTRY e {
   Destroy(executable);
 }
 
+// An UNKNOWN sharding asks the compiler for one; callers that divide arguments by what it found take none of that type.
+TEST(OptimizedProgramTest, ValuesForWhichNoShardingIsFoundAreReplicated) {
+  const ClientScope client(4);
+  PJRT_LoadedExecutable* executable = nullptr;
+  const Result compiled = Compile(client.get(),
+                                  R"(HloModule open, num_partitions=4
+ENTRY e {
+  x = f32[8,6] parameter(0), sharding={unknown}
+  y = f32[6] parameter(1), sharding={unknown}
+  b = f32[8,6] broadcast(y), dimensions={1}
+  z = f32[8,6] add(x, b)
+  ROOT r = (f32[8,6], f32[6]) tuple(z, y), sharding={{unknown}, {unknown}}
+})",
+                                  "hlo", CompileOptionsOf(1, 4, /*spmd=*/true), &executable);
+  ASSERT_TRUE(compiled.ok()) << compiled.message;
+  const auto [module, config] = OptimizedProgram(executable);
+  EXPECT_EQ(ParameterDims(Messages(config, 1).at(0)), (std::vector<std::vector<int>>{{8, 6}, {6}}));
+  const auto replicated = std::make_pair(uint64_t{0}, std::vector<int>{});
+  const std::vector<std::string> parameters = Messages(module, 14);
+  ASSERT_EQ(parameters.size(), 2U);
+  for (const std::string& parameter : parameters) EXPECT_EQ(ShardingOf(parameter), replicated);
+  const std::vector<std::string> results = Messages(Messages(module, 12).at(0), 5);
+  ASSERT_EQ(results.size(), 2U);
+  for (const std::string& result : results) EXPECT_EQ(ShardingOf(result), replicated);
+  Destroy(executable);
+}
+
 }  // namespace
 }  // namespace hlokit::pjrt_test
