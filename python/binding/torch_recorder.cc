@@ -86,13 +86,16 @@ bool ReadsValues(lazy::Op op, const lazy::Args& args) {
 // own kernel on the CPU then has the error.
 std::string UnacceptedTypes(const OpPlan& plan, const lazy::Args& args) {
   const lazy::Tensor* first = nullptr;
+  bool has_float = false;
   for (const lazy::IValue& value : args) {
     const lazy::Tensor* const tensor = value.get<lazy::Tensor>();
     if (tensor == nullptr || !tensor->defined()) continue;
     if (first == nullptr) first = tensor;
+    has_float |= IsFloat(tensor->dtype()) || IsComplex(tensor->dtype());
     if (plan.no_complex && IsComplex(tensor->dtype())) return "PyTorch takes no complex numbers";
     if (plan.no_bool && tensor->dtype() == ElementType::kPred) return "PyTorch takes no booleans";
   }
+  if (plan.needs_float && first != nullptr && !has_float) return "PyTorch takes no integers";
   for (const int index : plan.same_type) {
     const lazy::Tensor* const tensor = args[static_cast<size_t>(index)].get<lazy::Tensor>();
     if (tensor != nullptr && tensor->defined() && tensor->dtype() != first->dtype()) return "tensors of several types";
@@ -182,6 +185,8 @@ Attempt TorchRecorder::Run(const OpPlan& plan, PyObject* args, lazy::Args values
   const lazy::Args given = values;
   lazy::Outputs outputs;
   if (ReadsValues(plan.op, values)) {
+    const bool fake = tracer.options().client.defer_executions;
+    if (fake && plan.results == OpPlan::Results::kNew) return Untranslated("the size of its result depends on values");
     if (before_read_ != nullptr) {
       const auto done = py::reinterpret_steal<py::object>(PyObject_CallNoArgs(before_read_));
       if (!done) return {};

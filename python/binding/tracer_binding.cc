@@ -367,7 +367,7 @@ py::dict Ops() {
 
 void AddPlan(py::object function, size_t op, int results, std::vector<int> positional,
              const std::vector<std::pair<std::string, int>>& keywords, std::vector<int> returns, bool list, bool view,
-             std::vector<int> same_type, bool no_complex, bool no_bool) {
+             std::vector<int> same_type, bool no_complex, bool no_bool, bool needs_float) {
   if (op >= lazy::kOpCount) throw py::value_error("there is no such op");
   if (results < 0 || results > static_cast<int>(OpPlan::Results::kOp)) throw py::value_error("there is no such form");
   const auto arguments = static_cast<int>(lazy::SchemaOf(static_cast<lazy::Op>(op)).args.size());
@@ -397,6 +397,7 @@ void AddPlan(py::object function, size_t op, int results, std::vector<int> posit
   plan.same_type = std::move(same_type);
   plan.no_complex = no_complex;
   plan.no_bool = no_bool;
+  plan.needs_float = needs_float;
   TorchRecorder::Get().AddPlan(std::move(function), std::move(plan));
 }
 
@@ -591,7 +592,8 @@ void BindTracer(py::module_& m) {
         });
   m.def("_torch_plan", &AddPlan, py::arg("function"), py::arg("op"), py::arg("results"), py::arg("positional"),
         py::arg("keywords"), py::arg("returns"), py::arg("list"), py::arg("view"),
-        py::arg("same_type") = std::vector<int>(), py::arg("no_complex") = false, py::arg("no_bool") = false);
+        py::arg("same_type") = std::vector<int>(), py::arg("no_complex") = false, py::arg("no_bool") = false,
+        py::arg("needs_float") = false);
   m.def("_torch_try", &Try, py::arg("function"), py::arg("args"), py::arg("kwargs"), py::arg("session") = py::none(),
         py::arg("ordinal") = 0);
   m.def("_torch_wrap", &Wrap, py::arg("lazy"));

@@ -437,6 +437,7 @@ def _torch_plan(
     same_type: List[int] = ...,
     no_complex: bool = ...,
     no_bool: bool = ...,
+    needs_float: bool = ...,
 ) -> None: ...
 def _torch_try(
     function: Any, args: Any, kwargs: Dict[str, Any], session: Optional[TracerSession] = None, ordinal: int = 0

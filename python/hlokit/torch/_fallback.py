@@ -83,6 +83,10 @@ def untranslated(func: Any, types: Any, args: Any, kwargs: Any, reason: str) -> 
             if why is None:
                 return result
             reason = why
+        if reason in _plans.TYPES:
+            retry = _mixed_types.RETRIES.get(func)
+            result = NotImplemented if retry is None else retry(*args, **kwargs)
+            return on_cpu(func, args, kwargs, reason) if result is NotImplemented else result  # the CPU has torch's own error
         result = _complex_numbers.retried(func, args, kwargs)
         if result is not NotImplemented:
             return result
@@ -209,12 +213,22 @@ _overwriting = {
 } | {aten.random_.to, getattr(aten.random_, "from"), aten.bernoulli_.float}
 
 
+def _has_unknown_size(func: Any, args: Any) -> bool:
+    """Whether values say how many elements the result of a call has."""
+    if torch.Tag.dynamic_output_shape not in func.tags:
+        return False
+    masks = (torch.bool, torch.uint8)
+    return func._schema.name not in _INDEXING or any(t is not None and t.dtype in masks for t in args[1])
+
+
 def on_cpu(func: Any, args: Any, kwargs: Any, reason: str) -> Any:
     """Runs an op on the host with the values of its arguments, and uploads its results."""
     session = session_of(_flat(args, kwargs)) or _session.current()
     lazies = [lazy for lazy in map(lazy_of, _flat(args, kwargs)) if lazy is not None]
     if any(_hlokit._lazy_session(lazy) is not session for lazy in lazies):
         raise RuntimeError(f"{func._schema.name}: tensors of different sessions: {_NEW_SESSION}")
+    if session.fake and _has_unknown_size(func, args):
+        raise RuntimeError(f"{func._schema.name}: the size of its result depends on values, which tensors of a fake session have not")
     home = home_of(_flat(args, kwargs))
     ordinal = _session.target_of(kwargs.get("device")) if home is None else _hlokit._lazy_ordinal(home)
     copies: Dict[int, Tuple[torch.Tensor, torch.Tensor]] = {}

@@ -47,7 +47,7 @@ def check(func: Any, args: Any) -> None:
     for index, dim, size, negative, ignored in _used(name, args):
         if not isinstance(index, torch.Tensor) or index.numel() == 0:
             continue
-        values = fetch(index, keep=True) if is_lazy(index) else index
+        values = fetch(index) if is_lazy(index) else index
         outside = (values >= size) | (values < (-size if negative else 0))
         if ignored is not None:
             outside &= values != ignored

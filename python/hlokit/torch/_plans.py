@@ -44,6 +44,7 @@ class Plan(NamedTuple):
     same_type: Sequence[int] = ()
     no_complex: bool = False
     no_bool: bool = False
+    needs_float: bool = False
 
 
 # Arguments that PyTorch takes only in the type of the first tensor, where the tracer would promote.
@@ -68,6 +69,7 @@ _SAME_TYPE = {
     "aten::binary_cross_entropy_with_logits": ("target", "weight", "pos_weight"),
     "aten::huber_loss": ("target",),
     "aten::soft_margin_loss": ("target",),
+    "aten::huber_loss_backward": ("self", "target"),
     "aten::native_layer_norm": ("weight", "bias"),
     "aten::native_group_norm": ("weight", "bias"),
     "aten::_cdist_forward": ("x2",),
@@ -80,6 +82,13 @@ _NO_COMPLEX = frozenset(
 )
 _NO_BOOL = frozenset("sub rsub lerp igamma igammac linalg_cross mm bmm dot searchsorted _prelu_kernel".split())
 
+_NEEDS_FLOAT = frozenset(
+    "mse_loss smooth_l1_loss huber_loss binary_cross_entropy native_layer_norm native_group_norm nll_loss_forward "
+    "nll_loss2d_forward igamma igammac lerp _prelu_kernel _log_softmax _softmax".split()
+)
+# Reasons of the recorder (UnacceptedTypes).
+TYPES = ("tensors of several types", "PyTorch takes no complex numbers", "PyTorch takes no booleans", "PyTorch takes no integers")
+
 
 def _types_of(func: Any, row: Row) -> Dict[str, Any]:
     """What PyTorch does not take of types that the tracer would promote."""
@@ -88,7 +97,8 @@ def _types_of(func: Any, row: Row) -> Dict[str, Any]:
     same = _SAME_TYPE.get(functional, ())
     places = [index for index, (argument, *_) in enumerate(row.arguments) if argument in same]
     short = functional.partition("::")[2]
-    return {"same_type": places, "no_complex": short in _NO_COMPLEX, "no_bool": short in _NO_BOOL}
+    return {"same_type": places, "no_complex": short in _NO_COMPLEX, "no_bool": short in _NO_BOOL,
+            "needs_float": short in _NEEDS_FLOAT}
 
 
 def full_name(func: Any) -> str:
