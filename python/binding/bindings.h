@@ -28,6 +28,7 @@ void BindExecutable(pybind11::module_& m);
 void BindTracer(pybind11::module_& m);
 void BindCapturedGraph(pybind11::module_& m);
 void BindTorchSession(pybind11::module_& m);
+void BindTorchStorage(pybind11::module_& m);
 void BindTracerProfile(pybind11::module_& m);
 
 }  // namespace hlokit::python

@@ -22,5 +22,6 @@ PYBIND11_MODULE(_hlokit, m) {
   hlokit::python::BindTracer(m);
   hlokit::python::BindCapturedGraph(m);
   hlokit::python::BindTorchSession(m);
+  hlokit::python::BindTorchStorage(m);
   hlokit::python::BindTracerProfile(m);
 }

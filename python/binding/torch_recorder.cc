@@ -8,6 +8,7 @@
 #include "ir/core/str_cat.h"
 #include "tracer/autograd/node.h"
 #include "tracer/step/device_state.h"
+#include "tracer/views/base_tensor.h"
 
 namespace hlokit::python {
 
@@ -55,8 +56,10 @@ void ForgetUnreachableBase(const lazy::Tensor& tensor) {
   }
   if (!separate) return;
   lazy::RefreshView(tensor);
+  const bool all = lazy::HasAllInOrder(tensor);
   impl->view.reset();
   impl->data->follows_base = false;
+  impl->data->dropped_base = !all;
 }
 
 void ForgetUnreachableBases(const lazy::Args& args) {
@@ -77,6 +80,27 @@ bool ReadsValues(lazy::Op op, const lazy::Args& args) {
     }
   }
   return false;
+}
+
+// Returns why PyTorch does not take the types of the arguments, which the tracer would promote; nothing if it does. Its
+// own kernel on the CPU then has the error.
+std::string UnacceptedTypes(const OpPlan& plan, const lazy::Args& args) {
+  const lazy::Tensor* first = nullptr;
+  bool has_float = false;
+  for (const lazy::IValue& value : args) {
+    const lazy::Tensor* const tensor = value.get<lazy::Tensor>();
+    if (tensor == nullptr || !tensor->defined()) continue;
+    if (first == nullptr) first = tensor;
+    has_float |= IsFloat(tensor->dtype()) || IsComplex(tensor->dtype());
+    if (plan.no_complex && IsComplex(tensor->dtype())) return "PyTorch takes no complex numbers";
+    if (plan.no_bool && tensor->dtype() == ElementType::kPred) return "PyTorch takes no booleans";
+  }
+  if (plan.needs_float && first != nullptr && !has_float) return "PyTorch takes no integers";
+  for (const int index : plan.same_type) {
+    const lazy::Tensor* const tensor = args[static_cast<size_t>(index)].get<lazy::Tensor>();
+    if (tensor != nullptr && tensor->defined() && tensor->dtype() != first->dtype()) return "tensors of several types";
+  }
+  return "";
 }
 
 }  // namespace
@@ -149,7 +173,9 @@ Attempt TorchRecorder::Try(PyObject* function, PyObject* args, PyObject* kwargs,
   const lazy::DeviceGuard guard(device);
   const lazy::NoGradGuard no_grad;
   if (!converter.Finish()) return Untranslated(converter.reason());
-  return Run(plan, args, converter.TakeValues(), for_op, session);
+  lazy::Args values = converter.TakeValues();
+  if (std::string why = UnacceptedTypes(plan, values); !why.empty()) return Untranslated(std::move(why));
+  return Run(plan, args, std::move(values), for_op, session);
 }
 
 Attempt TorchRecorder::Run(const OpPlan& plan, PyObject* args, lazy::Args values, bool for_op,
@@ -159,6 +185,8 @@ Attempt TorchRecorder::Run(const OpPlan& plan, PyObject* args, lazy::Args values
   const lazy::Args given = values;
   lazy::Outputs outputs;
   if (ReadsValues(plan.op, values)) {
+    const bool fake = tracer.options().client.defer_executions;
+    if (fake && plan.results == OpPlan::Results::kNew) return Untranslated("the size of its result depends on values");
     if (before_read_ != nullptr) {
       const auto done = py::reinterpret_steal<py::object>(PyObject_CallNoArgs(before_read_));
       if (!done) return {};

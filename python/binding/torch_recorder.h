@@ -40,6 +40,10 @@ struct OpPlan {
   std::vector<int> returns;                         // for kWritten, kOp: by result the position of the argument, or -1
   bool list = false;                                // the result is a list
   bool view = false;                                // results share the storage of an argument
+  std::vector<int> same_type;  // the op's arguments that PyTorch takes only in the type of its first tensor
+  bool no_complex = false;     // PyTorch takes no complex tensors
+  bool no_bool = false;        // PyTorch takes no tensors of booleans
+  bool needs_float = false;    // PyTorch takes no integers alone
 };
 
 // The result of an attempt: a value, "not translated" with a reason, or a Python error.

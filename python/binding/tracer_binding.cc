@@ -101,6 +101,7 @@ void Write(py::handle target, py::handle value) {
       from.tensor.shape() == to.tensor.shape() && from.session == to.session) {
     lazy::TensorData& written = *from.tensor.impl()->data;
     if (!written.sharding.valid()) written.sharding = impl->data->sharding;  // the annotation is the tensor's
+    written.dropped_base |= impl->data->dropped_base;
     to.tensor = from.tensor;
     return;
   }
@@ -332,7 +333,8 @@ py::dict Ops() {
 }
 
 void AddPlan(py::object function, size_t op, int results, std::vector<int> positional,
-             const std::vector<std::pair<std::string, int>>& keywords, std::vector<int> returns, bool list, bool view) {
+             const std::vector<std::pair<std::string, int>>& keywords, std::vector<int> returns, bool list, bool view,
+             std::vector<int> same_type, bool no_complex, bool no_bool, bool needs_float) {
   if (op >= lazy::kOpCount) throw py::value_error("there is no such op");
   if (results < 0 || results > static_cast<int>(OpPlan::Results::kOp)) throw py::value_error("there is no such form");
   const auto arguments = static_cast<int>(lazy::SchemaOf(static_cast<lazy::Op>(op)).args.size());
@@ -358,6 +360,11 @@ void AddPlan(py::object function, size_t op, int results, std::vector<int> posit
   plan.returns = std::move(returns);
   plan.list = list;
   plan.view = view;
+  for (const int index : same_type) check(index);
+  plan.same_type = std::move(same_type);
+  plan.no_complex = no_complex;
+  plan.no_bool = no_bool;
+  plan.needs_float = needs_float;
   TorchRecorder::Get().AddPlan(std::move(function), std::move(plan));
 }
 
@@ -552,7 +559,9 @@ void BindTracer(py::module_& m) {
           ScopedUserFrame::SetLibraries(std::move(libraries));
         });
   m.def("_torch_plan", &AddPlan, py::arg("function"), py::arg("op"), py::arg("results"), py::arg("positional"),
-        py::arg("keywords"), py::arg("returns"), py::arg("list"), py::arg("view"));
+        py::arg("keywords"), py::arg("returns"), py::arg("list"), py::arg("view"),
+        py::arg("same_type") = std::vector<int>(), py::arg("no_complex") = false, py::arg("no_bool") = false,
+        py::arg("needs_float") = false);
   m.def("_torch_try", &Try, py::arg("function"), py::arg("args"), py::arg("kwargs"), py::arg("session") = py::none(),
         py::arg("ordinal") = 0);
   m.def("_torch_wrap", &Wrap, py::arg("lazy"));

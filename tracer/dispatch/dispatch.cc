@@ -146,18 +146,7 @@ Outputs Dispatch(const LocatedOp& call, Args&& args) {
   for (const Tensor& t : outputs) {
     if (!t.defined() && !device->tracer()->status().ok()) return failed();
   }
-  if ((info.flags & kView) != 0 && args[0].get<Tensor>() != nullptr) {
-    for (size_t k = 0; k < outputs.size(); ++k) {
-      if (SameTensor(outputs[k], *args[0].get<Tensor>())) continue;
-      auto view = std::make_unique<ViewInfo>(ViewInfo{*args[0].get<Tensor>(), op, args, static_cast<int>(k)});
-      const TensorImpl* base = view->parent.impl();
-      while (base->view != nullptr) base = base->view->parent.impl();
-      outputs[k].impl()->generation = base->data->version;
-      TensorData* const data = outputs[k].impl()->data.get();
-      data->follows_base |= data != view->parent.impl()->data.get();
-      outputs[k].impl()->view = std::move(view);
-    }
-  }
+  if ((info.flags & kView) != 0 && args[0].get<Tensor>() != nullptr) AttachViews(op, args, outputs);
   if (note) SetHistory(op, std::move(args), outputs);
   timing.Done(device->tracer());
   return outputs;

@@ -64,6 +64,8 @@ auto TupleOf(Outputs outputs) {
 // Writes a new value to a tensor in place, converted to its type, and through views to their bases. `value` has the
 // tensor's sizes.
 void WriteInPlace(const LocatedTensor& tensor, Tensor value);
+// Makes results of an op, which are not its first argument itself, views of it.
+void AttachViews(Op op, const Args& args, const Outputs& outputs);
 // Updates a view after writes through other tensors.
 void RefreshView(const Tensor& tensor);
 

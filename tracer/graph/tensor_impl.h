@@ -34,6 +34,7 @@ class TensorData : public RefCounted, public Pooled<TensorData> {
   uint32_t version = 0;                                // incremented by every in-place write
   ListId sharding;                                     // arguments of its device data (tiling.h); invalid: none
   bool follows_base = false;                           // a view with a value of its own
+  bool dropped_base = false;                           // a view of a tensor that is no longer there
 };
 
 // Derivation of a view from its parent.
@@ -42,6 +43,7 @@ struct ViewInfo {
   Op op;
   Args args;       // argument 0 is the parent
   int output = 0;  // for ops with several outputs
+  int depth = 1;   // of the views between it and the base
 };
 
 class TensorImpl : public RefCounted, public Pooled<TensorImpl> {

@@ -21,35 +21,6 @@ bool CheckDim(LoweringContext& n, int64_t dim, int64_t rank) {
   return false;
 }
 
-// Returns the storage indices of an as_strided view of a tensor with `elements`, row-major, as [count, 1]. Nullopt
-// after an error.
-std::optional<XlaOp> StridedIndices(LoweringContext& n, Dims size, Dims stride, int64_t offset, int64_t elements) {
-  if (size.size() != stride.size()) {
-    n.emitter().Fail("mismatch in length of sizes and strides");
-    return std::nullopt;
-  }
-  int64_t count = 1, last = offset;
-  for (size_t d = 0; d < size.size(); ++d) {
-    if (size[d] < 0 || stride[d] < 0 || offset < 0) {
-      n.emitter().Fail("sizes, strides and the offset cannot be negative");
-      return std::nullopt;
-    }
-    count = SaturatingMultiply(count, size[d]);
-    if (size[d] > 1) last = SaturatingAdd(last, SaturatingMultiply(size[d] - 1, stride[d]));
-  }
-  if (count != 0 && (offset < 0 || last >= elements)) {
-    n.emitter().Fail("sizes and strides reach outside of the tensor");
-    return std::nullopt;
-  }
-  XlaOp places = Full(n.emitter(), ElementType::kS64, size, count == 0 ? 0 : offset);
-  for (size_t d = 0; d < size.size() && count != 0; ++d) {
-    if (size[d] == 1 || stride[d] == 0) continue;
-    const XlaOp index = IotaOf(n.emitter(), ElementType::kS64, size, static_cast<int64_t>(d));
-    places = places + index * Number(index, stride[d]);
-  }
-  return Reshape(places, {count, 1});
-}
-
 }  // namespace
 
 void View(LoweringContext& n) { n.Return(Reshape(n.in(0), n.ints(1))); }
@@ -250,7 +221,7 @@ void SelectScatter(LoweringContext& n) {
   n.Return(n.emitter().Take(n.emitter().builder().DynamicUpdateSlice(x.id(), src.id(), starts)));
 }
 
-// ---- diagonals and strides ----
+// ---- diagonals ----
 
 namespace {
 
@@ -335,29 +306,6 @@ void DiagonalScatter(LoweringContext& n) {
   std::sort(places.begin(), places.end());
   n.Return(Select(OnDiagonal(e, x.dims(), plan), BroadcastInDim(src, x.dims(), places), x));
 }
-void AsStrided(LoweringContext& n) {
-  const XlaOp x = n.in(0);
-  const Dims size = n.ints(1);
-  const std::optional<XlaOp> places = StridedIndices(n, size, n.ints(2), n.has(3) ? n.int_arg(3) : 0, x.elements());
-  if (!places) return;
-  const XlaOp all = Reshape(x, {x.elements()});
-  n.Return(Reshape(Gather(all, *places, GatherAlongDim(all, 0)), size));
-}
-void AsStridedScatter(LoweringContext& n) {
-  const XlaOp x = n.in(0);
-  const Dims size = n.ints(2);
-  if (!SrcFits(n, size)) return;
-  const std::optional<XlaOp> places = StridedIndices(n, size, n.ints(3), n.has(4) ? n.int_arg(4) : 0, x.elements());
-  if (!places) return;
-  ScatterNumbers s;
-  s.inserted_window_dims = {0};
-  s.scatter_dims_to_operand_dims = {0};
-  s.index_vector_dim = 1;
-  const XlaOp flat = Scatter(Reshape(x, {x.elements()}), *places,
-                             Reshape(lazy::Cast(n.in(1), x.type()), {places->size(0)}), s, std::nullopt);
-  n.Return(Reshape(flat, x.dims()));
-}
-
 // ---- creation ----
 
 void Iota(LoweringContext& n) {

@@ -215,6 +215,21 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> LoadProgram(DeviceState& de
   return device.tracer()->client().LoadExecutable(program, parameters, results);
 }
 
+// Returns an error for a graph with a value that no machine computes in a bearable time, even if its elements are all
+// one and it need not be kept: an expansion by mistake.
+absl::Status CheckSizes(DeviceState& device, const PendingSubgraph& slice) {
+  constexpr int64_t kMaxValueBytes = int64_t{1} << 40;
+  if (device.tracer()->options().client.defer_executions || IsVirtual(device)) return absl::OkStatus();
+  for (const NodeId id : slice.order) {
+    const Shape shape = device.context().shape(device.graph().node(id).shape);
+    if (shape.IsTuple() || ByteSize(shape) <= kMaxValueBytes) continue;
+    return absl::ResourceExhaustedError(StrCat("cannot run the program: a value of shape ", ToString(shape, false),
+                                               " has ", ByteSize(shape), " bytes; the limit for values of any kind is ",
+                                               kMaxValueBytes, " bytes"));
+  }
+  return absl::OkStatus();
+}
+
 // Returns the compiled program of the subgraph, cached or new.
 absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options) {
   Tracer& tracer = *device.tracer();
@@ -283,6 +298,7 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
     }
   }
   if (compiled.executable == nullptr) {
+    if (absl::Status s = CheckSizes(device, slice); !s.ok()) return s;
     static std::atomic<int64_t> serial{0};
     const std::string name =
         device.graph_name.empty() ? StrCat("SyncTensorsGraph.", serial.fetch_add(1) + 1) : device.graph_name;

@@ -196,7 +196,9 @@ std::vector<std::string> Tracer::TakeExplanations() {
 }
 
 void Tracer::AddExplanation(std::string text) {
+  constexpr size_t kMaxExplanations = 1024;  // nobody may ask for them
   std::lock_guard<std::mutex> lock(status_mutex_);
+  if (explanations_.size() == kMaxExplanations) explanations_.erase(explanations_.begin());
   explanations_.push_back(std::move(text));
 }
 

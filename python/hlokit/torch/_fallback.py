@@ -10,11 +10,11 @@ from torch.utils._pytree import tree_map
 
 from hlokit import _hlokit
 
-from . import _complex_numbers, _histograms, _layer_ops, _linear_algebra, _modes, _plans, _session, _tensor_ops  # noqa: F401
-from ._decompositions import DECOMPOSITIONS, NotRecorded, _Row
+from . import _complex_numbers, _histograms, _layer_ops, _linear_algebra, _mixed_types, _modes, _plans, _session, _storages, _tensor_ops  # noqa: F401
+from ._decompositions import DECOMPOSITIONS, NotRecorded
 from ._device import NATIVE, TYPES
 from ._dispatch_state import composed, views_resolved
-from ._tensor import adopt, fetch, home_of, is_lazy, lazy_of, of_type, session_of, upload
+from ._tensor import fetch, home_of, is_lazy, lazy_of, of_type, session_of, upload
 
 try:
     from torch._decomp import decomposition_table
@@ -83,6 +83,10 @@ def untranslated(func: Any, types: Any, args: Any, kwargs: Any, reason: str) -> 
             if why is None:
                 return result
             reason = why
+        if reason in _plans.TYPES:
+            retry = _mixed_types.RETRIES.get(func)
+            result = NotImplemented if retry is None else retry(*args, **kwargs)
+            return on_cpu(func, args, kwargs, reason) if result is NotImplemented else result  # the CPU has torch's own error
         result = _complex_numbers.retried(func, args, kwargs)
         if result is not NotImplemented:
             return result
@@ -186,9 +190,6 @@ def store(target: torch.Tensor, value: torch.Tensor) -> None:
         kinds = [str(dtype).rpartition(".")[2] for dtype in (value.dtype, target.dtype)]
         raise RuntimeError(f"result type {kinds[0]} can't be cast to the desired output type {kinds[1]}")
     if target.shape != value.shape:
-        if is_lazy(target):
-            adopt(target, value.to(target.dtype))
-            return
         target.resize_(value.shape)
     target.copy_(value)
 
@@ -199,10 +200,9 @@ def _in_place(func: Any, args: Any, kwargs: Any) -> Any:
     if functional is None or not args or not is_lazy(args[0]):
         return NotImplemented
     result = functional(*args, **kwargs)
-    if result.shape == args[0].shape:
-        args[0].copy_(result)
-    else:
-        adopt(args[0], result)
+    if result.shape != args[0].shape:
+        args[0].resize_(result.shape)
+    args[0].copy_(result)
     return args[0]
 
 
@@ -213,12 +213,22 @@ _overwriting = {
 } | {aten.random_.to, getattr(aten.random_, "from"), aten.bernoulli_.float}
 
 
+def _has_unknown_size(func: Any, args: Any) -> bool:
+    """Whether values say how many elements the result of a call has."""
+    if torch.Tag.dynamic_output_shape not in func.tags:
+        return False
+    masks = (torch.bool, torch.uint8)
+    return func._schema.name not in _INDEXING or any(t is not None and t.dtype in masks for t in args[1])
+
+
 def on_cpu(func: Any, args: Any, kwargs: Any, reason: str) -> Any:
     """Runs an op on the host with the values of its arguments, and uploads its results."""
     session = session_of(_flat(args, kwargs)) or _session.current()
     lazies = [lazy for lazy in map(lazy_of, _flat(args, kwargs)) if lazy is not None]
     if any(_hlokit._lazy_session(lazy) is not session for lazy in lazies):
         raise RuntimeError(f"{func._schema.name}: tensors of different sessions: {_NEW_SESSION}")
+    if session.fake and _has_unknown_size(func, args):
+        raise RuntimeError(f"{func._schema.name}: the size of its result depends on values, which tensors of a fake session have not")
     home = home_of(_flat(args, kwargs))
     ordinal = _session.target_of(kwargs.get("device")) if home is None else _hlokit._lazy_ordinal(home)
     copies: Dict[int, Tuple[torch.Tensor, torch.Tensor]] = {}
@@ -274,10 +284,9 @@ def _write_back(argument: Any, value: Any, copies: Any, session: Any, ordinal: i
         if is_lazy(tensor):
             local = copies[id(tensor)][1]
             new = upload(local, session, ordinal)
-            if local.shape == tensor.shape:
-                _hlokit._lazy_write(lazy_of(tensor), lazy_of(new))
-            else:
-                adopt(tensor, new)
+            if local.shape != tensor.shape:
+                tensor.resize_(local.shape)
+            _hlokit._lazy_write(lazy_of(tensor), lazy_of(new))
 
 
 # ---- ops with values on the host ----
@@ -339,46 +348,8 @@ def _copy_(func: Any, args: Any, kwargs: Any) -> Any:
     return target
 
 
-def _set_source(func: Any, args: Any, kwargs: Any) -> Any:
-    adopt(args[0], args[1])
-    return args[0]
-
-
-def _set_storage(func: Any, args: Any, kwargs: Any) -> Any:
-    target, storage, *place = args
-    host = NATIVE.host_storage(storage)
-    if host is None:
-        raise NotImplementedError(f"a storage of {storage.device} has no bytes that a tensor could be made of")
-    value = torch.empty(0, dtype=target.dtype).set_(host, *place)
-    adopt(target, upload(value, _session.current(), _hlokit._lazy_ordinal(lazy_of(target))))
-    return target
-
-
-_strided = _Row("aten::as_strided")
-
-
-def _as_strided(func: Any, args: Any, kwargs: Any) -> Any:
-    """The tracer's op counts from the first element of its operand, which has no gaps; PyTorch's counts in the storage."""
-    tensor, size, stride = args[:3]
-    offset = args[3] if len(args) > 3 else kwargs.get("storage_offset")
-    if not is_lazy(tensor):
-        return NotImplemented
-    place = tensor.storage_offset() if offset is None else offset
-    for whole in (tensor, tensor._base):
-        if whole is not None and is_lazy(whole) and whole.is_contiguous():
-            return _strided(whole, list(size), list(stride), place - whole.storage_offset())
-    raise NotImplementedError(
-        f"as_strided of a view on {tensor.device} whose elements are not one after another: of the tensor that it is a view of, it is"
-    )
-
-
 def _is_same_size(func: Any, args: Any, kwargs: Any) -> Any:
     return args[0].shape == args[1].shape
-
-
-def _conj(func: Any, args: Any, kwargs: Any) -> Any:
-    # Conjugates are computed, not marked.
-    return aten.conj_physical.default(args[0]) if args[0].is_complex() else aten.alias.default(args[0])
 
 
 def _zeros(func: Any, args: Any, kwargs: Any) -> Any:
@@ -389,37 +360,15 @@ def _nothing(func: Any, args: Any, kwargs: Any) -> Any:
     return None
 
 
-_special[aten._conj.default] = _conj
 if hasattr(aten, "_linalg_check_errors"):  # an error that depends on values, which the tracer does not have
     _special[aten._linalg_check_errors.default] = _nothing
 _special[aten._local_scalar_dense.default] = _local_scalar_dense
 _special[aten._to_copy.default] = _to_copy
 _special[aten.copy_.default] = _copy_
-_special[aten.set_.source_Tensor] = _set_source
-_special[aten.set_.source_Storage_storage_offset] = _set_storage
 _special[aten._efficientzerotensor.default] = _zeros
-_special[aten.as_strided.default] = _as_strided
 _special[aten.is_same_size.default] = _is_same_size
 _special[aten.record_stream.default] = _nothing
-
-
-def _resize_(func: Any, args: Any, kwargs: Any) -> Any:
-    target, sizes = args[0], list(args[1])
-    if list(target.shape) == sizes:
-        return target
-    flat = target.detach().reshape(-1)
-    count = 1
-    for size in sizes:
-        count *= size
-    if count <= flat.numel():
-        flat = flat[:count].clone()
-    else:
-        flat = torch.nn.functional.pad(flat, (0, count - flat.numel()))
-    adopt(target, flat.reshape(sizes))
-    return target
-
-
-_special[aten.resize_.default] = _resize_
+_special.update(_storages.special_ops())
 
 
 def _ctc_loss(log_probs: Any, *args: Any, **kwargs: Any) -> Any:

@@ -214,3 +214,21 @@ def _scaled_mm_v2(
     if not plain or len(contraction_dim):
         raise NotRecorded("scales of blocks")
     return _scaled_mm(self, mat2, scale_a[0], scale_b[0], bias, None, out_dtype, use_fast_accum)
+
+
+# ---- products with integers ----
+
+
+@decomposes("_int_mm")
+def _int_mm(self: torch.Tensor, mat2: torch.Tensor) -> torch.Tensor:
+    if self.dtype != torch.int8 or mat2.dtype not in (torch.int8, torch.uint8):
+        raise NotRecorded("_int_mm: expected 8-bit integers")
+    return aten.mm.default(self.to(torch.int32), mat2.to(torch.int32))  # type: ignore[no-any-return]
+
+
+@decomposes("_weight_int8pack_mm")
+def _weight_int8pack_mm(self: torch.Tensor, mat2: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+    if mat2.dtype != torch.int8:
+        raise NotRecorded("_weight_int8pack_mm: expected weights of 8-bit integers")
+    product = aten.mm.default(self.float(), mat2.float().t())
+    return aten.mul.Tensor(product, scales.float()).to(self.dtype)  # type: ignore[no-any-return]

@@ -2,7 +2,7 @@
 """When what is recorded on the device `tpu` runs: a program for `.to("tpu")` marks no steps, unlike one for PyTorch/XLA.
 
 The modes are those of PyTorch's own TPU backend: "fused" runs what was recorded, as one program, after an optimizer's step and
-where a value is read; "strict" runs each op as a program of its own, and "debug" waits for it; "lazy" is as on `xla`. In "fused"
+where a value is read; "strict" runs each op as a program of its own, and "debug" waits for it, and checks its indices; "lazy" is as on `xla`. In "fused"
 a read runs all that is recorded, so that nothing is computed again after it.
 """
 
@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_leaves
 
 from hlokit import _hlokit
 
-from . import _session, _threads
+from . import _index_checks, _session, _threads
 from ._device import NATIVE, TPU
 from ._tensor import home_of
 
@@ -36,6 +36,10 @@ def eager_mode(mode: str = "") -> str:
 
 
 def _each_op(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    if _mode == "debug" and NATIVE.current_type() == TPU:
+        home = home_of(tree_leaves((args, kwargs)))
+        if home is not None and not _hlokit._lazy_session(home).fake:
+            _index_checks.check(func, args)
     result = _hlokit._torch_dispatch(func, types, args, kwargs)
     if NATIVE.current_type() == TPU:
         home = home_of(tree_leaves((args, kwargs)))

@@ -41,6 +41,64 @@ class Plan(NamedTuple):
     returns: List[int]
     list: bool
     view: bool
+    same_type: Sequence[int] = ()
+    no_complex: bool = False
+    no_bool: bool = False
+    needs_float: bool = False
+
+
+# Arguments that PyTorch takes only in the type of the first tensor, where the tracer would promote.
+_SAME_TYPE = {
+    "aten::mm": ("mat2",),
+    "aten::bmm": ("mat2",),
+    "aten::addmm": ("mat1", "mat2"),
+    "aten::addbmm": ("batch1", "batch2"),
+    "aten::baddbmm": ("batch1", "batch2"),
+    "aten::mv": ("vec",),
+    "aten::addmv": ("mat", "vec"),
+    "aten::dot": ("tensor",),
+    "aten::vdot": ("other",),
+    "aten::linalg_cross": ("other",),
+    "aten::lerp": ("end", "weight"),
+    "aten::index_copy": ("source",),
+    "aten::index_add": ("source",),
+    "aten::polar": ("angle",),
+    "aten::nll_loss_forward": ("weight",),
+    "aten::nll_loss2d_forward": ("weight",),
+    "aten::binary_cross_entropy": ("target", "weight"),
+    "aten::binary_cross_entropy_with_logits": ("target", "weight", "pos_weight"),
+    "aten::huber_loss": ("target",),
+    "aten::soft_margin_loss": ("target",),
+    "aten::huber_loss_backward": ("self", "target"),
+    "aten::native_layer_norm": ("weight", "bias"),
+    "aten::native_group_norm": ("weight", "bias"),
+    "aten::_cdist_forward": ("x2",),
+    "aten::linalg_solve_triangular": ("B",),
+}
+# Ops that PyTorch has for real numbers only, and for numbers only.
+_NO_COMPLEX = frozenset(
+    "mse_loss smooth_l1_loss huber_loss soft_margin_loss xlogy atan2 fmod remainder floor_divide hypot copysign logaddexp2 "
+    "multi_margin_loss multilabel_margin_loss_forward native_layer_norm native_group_norm _log_softmax _softmax gelu silu".split()
+)
+_NO_BOOL = frozenset("sub rsub lerp igamma igammac linalg_cross mm bmm dot searchsorted _prelu_kernel".split())
+
+_NEEDS_FLOAT = frozenset(
+    "mse_loss smooth_l1_loss huber_loss binary_cross_entropy native_layer_norm native_group_norm nll_loss_forward "
+    "nll_loss2d_forward igamma igammac lerp _prelu_kernel _log_softmax _softmax".split()
+)
+# Reasons of the recorder (UnacceptedTypes).
+TYPES = ("tensors of several types", "PyTorch takes no complex numbers", "PyTorch takes no booleans", "PyTorch takes no integers")
+
+
+def _types_of(func: Any, row: Row) -> Dict[str, Any]:
+    """What PyTorch does not take of types that the tracer would promote."""
+    name = func._schema.name
+    functional = name[:-1] if name.endswith("_") and not name.endswith("__") else name
+    same = _SAME_TYPE.get(functional, ())
+    places = [index for index, (argument, *_) in enumerate(row.arguments) if argument in same]
+    short = functional.partition("::")[2]
+    return {"same_type": places, "no_complex": short in _NO_COMPLEX, "no_bool": short in _NO_BOOL,
+            "needs_float": short in _NEEDS_FLOAT}
 
 
 def full_name(func: Any) -> str:
@@ -126,8 +184,8 @@ def plan_for(func: Any) -> Optional[Plan]:
                 aliases = _aliases(func)
                 if any(place >= len(found[0]) for place in aliases):
                     return None  # written arguments with names only
-                return Plan(row.number, _OP, *found, aliases, returns_list, False)
-            return Plan(row.number, _NEW, *found, [], returns_list, view)
+                return Plan(row.number, _OP, *found, aliases, returns_list, False, **_types_of(func, row))
+            return Plan(row.number, _NEW, *found, [], returns_list, view, **_types_of(func, row))
         return None
     if writes.count(True) != 1 or not writes[0]:
         return None
@@ -140,7 +198,7 @@ def plan_for(func: Any) -> Optional[Plan]:
     found = _match(func, row)
     if found is None or found[0][0] < 0:
         return None
-    return Plan(row.number, _WRITTEN, *found, [0], False, False)
+    return Plan(row.number, _WRITTEN, *found, [0], False, False, **_types_of(func, row))
 
 
 def add(func: Any) -> bool:

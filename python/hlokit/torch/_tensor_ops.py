@@ -237,6 +237,19 @@ def _squeeze(self: torch.Tensor, dim: Sequence[int]) -> torch.Tensor:
     return self
 
 
+@decomposes("_fake_quantize_per_tensor_affine_cachemask_tensor_qparams")
+def _fake_quantize(
+    self: torch.Tensor, scale: torch.Tensor, zero_point: torch.Tensor, fake_quant_enabled: torch.Tensor, quant_min: int, quant_max: int
+) -> Any:
+    # Whether it is enabled is a value: the program does not wait for it.
+    zero = zero_point.to(torch.float32)
+    number = aten.add.Tensor(aten.round.default(aten.mul.Tensor(self.to(torch.float32), aten.reciprocal.default(scale))), zero)
+    inside = aten.logical_and.default(aten.ge.Scalar(number, quant_min), aten.le.Scalar(number, quant_max))
+    value = aten.mul.Tensor(aten.sub.Tensor(aten.clamp.default(number, quant_min, quant_max), zero), scale).to(self.dtype)
+    on = aten.ge.Scalar(fake_quant_enabled, 1)
+    return aten.where.self(on, value, self), aten.logical_or.default(inside, aten.logical_not.default(on))
+
+
 # Ops of PyTorch's own decompositions.
 if hasattr(torch.ops.prims, "squeeze"):
     DECOMPOSITIONS[torch.ops.prims.squeeze.default] = lambda a, dimensions: aten.squeeze.dims(a, list(dimensions))

@@ -216,7 +216,7 @@ def pending(tensors: Union[torch.Tensor, Sequence[torch.Tensor]]) -> Graph:
         if not is_lazy(tensor):
             found = f"a tensor on {tensor.device}" if isinstance(tensor, torch.Tensor) else type(tensor).__name__
             raise TypeError(f"pending: expected tensors on XLA devices, found {found}")
-    lazies = [lazy_of(t) for t in given]
+    lazies = [lazy_of(t.resolve_conj().resolve_neg()) for t in given]
     text, hlo, digest = _hlokit._lazy_pending(lazies)
     row = dict.fromkeys(("step", "nodes", "inputs", "outputs", "donated", "ordinal"), 0)
     graph = Graph(None, {**row, "hash": digest, "reason": "pending", "name": "", "compiled": False, "device": "", "location": ""})

@@ -32,7 +32,8 @@ class LazyTensorImpl final : public c10::TensorImpl {
 
   // The value; borrowed.
   PyObject* lazy() const { return lazy_; }
-  // Makes the value and the sizes those of another tensor. Views keep the storage.
+  // Makes the value and the sizes those of another tensor, and the strides those of one with the same storage. Views
+  // keep the storage.
   void Adopt(const LazyTensorImpl& other);
 
  private:
@@ -49,10 +50,25 @@ LazyTensorImpl* ImplOf(const at::Tensor& tensor);
 // Returns a tensor without autograd that holds the value, of which it takes the reference.
 at::Tensor NewTensor(PyObject* lazy, c10::IntArrayRef sizes, at::ScalarType type, c10::Device device);
 
+// Tensors that this thread makes in the block have this storage, if it is one: those of an op that makes views.
+class ScopedStorage {
+ public:
+  explicit ScopedStorage(c10::Storage storage);
+  ~ScopedStorage();
+  ScopedStorage(const ScopedStorage&) = delete;
+  ScopedStorage& operator=(const ScopedStorage&) = delete;
+
+ private:
+  c10::Storage before_;
+};
+
 // Returns a storage of the device that keeps one of the host, of which a tensor is then made, and that one; null if it
 // keeps none.
 c10::Storage StorageOn(c10::Device device, const c10::Storage& host);
 c10::Storage HostStorage(const c10::Storage& storage);
+
+// Changes the size of a tensor's storage.
+void ResizeStorage(const at::Tensor& tensor, int64_t bytes);
 
 // Bytes of the storages of a device's tensors: those that exist, and the most that did.
 std::pair<int64_t, int64_t> MemoryUse(int ordinal);

@@ -96,6 +96,11 @@ PYBIND11_MODULE(_hlokit_torch_device, m) {
     if (!host) return std::nullopt;
     return host;
   });
+  m.def("resize_storage", &device::ResizeStorage);
+  // Makes a tensor the same as another, in all but its place in autograd: both have one storage.
+  m.def("become", [](const at::Tensor& tensor, const at::Tensor& other) {
+    tensor.unsafeGetTensorImpl()->shallow_copy_from(other.getIntrusivePtr());
+  });
   m.def("memory_use", &device::MemoryUse);
   m.def("reset_peak", &device::ResetPeak);
   m.def("host_generator", &device::HostGenerator);

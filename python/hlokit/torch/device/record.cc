@@ -12,6 +12,7 @@
 #include <torch/csrc/utils/tensor_memoryformats.h>
 #include <torch/library.h>
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -153,6 +154,84 @@ void PushResults(const c10::FunctionSchema& schema, const py::object& result, to
   for (size_t i = 0; i < returns.size(); ++i) stack->push_back(ResultOf(results[i], returns[i]));
 }
 
+// ---- conjugates and negatives ----
+
+// PyTorch marks them on views, and its own kernels compute them before most ops run: not before those that kernels of
+// its other devices read marks in, as products, and copies.
+
+bool IsMarked(const at::Tensor& tensor) {
+  return tensor.defined() && ImplOf(tensor) != nullptr && (tensor.is_conj() || tensor.is_neg());
+}
+
+void CopyMarks(const at::Tensor& from, const at::Tensor& to) {
+  if (from.is_conj()) to.unsafeGetTensorImpl()->_set_conj(true);
+  if (from.is_neg()) to.unsafeGetTensorImpl()->_set_neg(true);
+}
+
+// The same elements without the marks.
+at::Tensor Unmarked(const at::Tensor& tensor) {
+  at::Tensor raw(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
+  raw.unsafeGetTensorImpl()->_set_conj(false);
+  raw.unsafeGetTensorImpl()->_set_neg(false);
+  return raw;
+}
+
+// The elements that are stored for values of a marked tensor, and the reverse.
+at::Tensor Toggled(at::Tensor values, const at::Tensor& marked) {
+  if (marked.is_conj()) values = at::_conj_physical(values);
+  return marked.is_neg() ? at::neg(values) : values;
+}
+
+bool HasMarks(const c10::FunctionSchema& schema, const torch::jit::Stack& stack) {
+  for (size_t i = stack.size() - schema.arguments().size(); i < stack.size(); ++i) {
+    if (stack[i].isTensor() && IsMarked(stack[i].toTensor())) return true;
+    if (!stack[i].isTensorList()) continue;
+    for (const at::Tensor& tensor : stack[i].toTensorVector()) {
+      if (IsMarked(tensor)) return true;
+    }
+  }
+  return false;
+}
+
+// Whether an op changes which elements a tensor has, and none of them.
+bool IsOfStorage(const std::string& name) {
+  static const auto* const names =
+      new std::set<std::string>{"aten::set_",     "aten::resize_",    "aten::t_",         "aten::transpose_",
+                                "aten::squeeze_", "aten::unsqueeze_", "aten::as_strided_"};
+  return names->count(name) != 0;
+}
+
+// Calls an op with values in place of marked tensors, and writes those that it changed.
+void CallWithValues(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const c10::FunctionSchema& schema = op.schema();
+  const size_t begin = stack->size() - schema.arguments().size();
+  std::vector<std::pair<at::Tensor, at::Tensor>> written;  // the tensor, its values
+  for (size_t i = 0; i < schema.arguments().size(); ++i) {
+    c10::IValue& value = (*stack)[begin + i];
+    const c10::AliasInfo* const info = schema.arguments()[i].alias_info();
+    const auto values_of = [&](const at::Tensor& tensor) {
+      if (!IsMarked(tensor)) return tensor;
+      at::Tensor values = Toggled(Unmarked(tensor), tensor);
+      if (info != nullptr && info->isWrite()) written.emplace_back(tensor, values);
+      return values;
+    };
+    if (value.isTensor()) {
+      value = values_of(value.toTensor());
+    } else if (value.isTensorList()) {
+      c10::List<at::Tensor> list;
+      for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(values_of(tensor));
+      value = list;
+    }
+  }
+  op.callBoxed(*stack);
+  for (const auto& [tensor, values] : written) {
+    Unmarked(tensor).copy_(Toggled(values, tensor));
+    for (size_t i = begin; i < stack->size(); ++i) {
+      if ((*stack)[i].isTensor() && (*stack)[i].toTensor().is_same(values)) (*stack)[i] = tensor;
+    }
+  }
+}
+
 // ---- views ----
 
 // The argument of which the first result is a view; -1 if it is none.
@@ -171,10 +250,12 @@ int ViewedArgument(const c10::FunctionSchema& schema) {
 
 at::Tensor MetaOf(const at::Tensor& tensor) {
   // With the storage's size, so that any view of the storage has room.
-  return at::empty({0}, tensor.options().device(c10::DeviceType::Meta))
-      .set_(c10::Storage(c10::Storage::use_byte_size_t(), tensor.storage().nbytes(),
-                         c10::GetAllocator(c10::DeviceType::Meta), true),
-            tensor.storage_offset(), tensor.sizes(), tensor.strides());
+  at::Tensor meta = at::empty({0}, tensor.options().device(c10::DeviceType::Meta))
+                        .set_(c10::Storage(c10::Storage::use_byte_size_t(), tensor.storage().nbytes(),
+                                           c10::GetAllocator(c10::DeviceType::Meta), true),
+                              tensor.storage_offset(), tensor.sizes(), tensor.strides());
+  CopyMarks(tensor, meta);
+  return meta;
 }
 
 // A view shares the storage of what it is a view of. On tpu, where autograd finds views by their strides, it has those
@@ -188,12 +269,15 @@ class ViewOf {
     const c10::IValue& value = stack[begin + static_cast<size_t>(argument)];
     if (!value.isTensor() || ImplOf(value.toTensor()) == nullptr) return;
     base_ = value.toTensor();
-    if (base_.device().type() != kTpu) return;
+    if (base_.device().type() != kTpu && !IsMarked(base_)) return;
     torch::jit::Stack copy(stack.begin() + static_cast<std::ptrdiff_t>(begin), stack.end());
     copy[static_cast<size_t>(argument)] = MetaOf(base_);
     op.callBoxed(copy);
     if (!copy.empty()) meta_ = copy[0];
   }
+
+  bool is_view() const { return base_.defined(); }
+  const at::Tensor& base() const { return base_; }
 
   void Finish(const c10::IValue& result) const {
     if (!base_.defined()) return;
@@ -212,6 +296,8 @@ class ViewOf {
     LazyTensorImpl* const impl = ImplOf(view);
     if (impl == nullptr || view.is_same(base_)) return;
     impl->set_storage_keep_dtype(base_.storage());
+    CopyMarks(meta.isTensor() ? meta.toTensor() : base_, view);
+    if (base_.device().type() != kTpu) return;
     if (meta.isTensor() && meta.toTensor().sizes() == view.sizes()) {
       impl->set_sizes_and_strides(view.sizes(), meta.toTensor().strides(), meta.toTensor().storage_offset());
     }
@@ -262,6 +348,10 @@ void Record(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit:
   c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
   const c10::FunctionSchema& schema = op.schema();
   const ViewOf view(op, *stack);
+  if (!view.is_view() && HasMarks(schema, *stack) && !IsOfStorage(schema.name())) {
+    return CallWithValues(op, stack);
+  }
+  const ScopedStorage storage(view.is_view() ? view.base().storage() : c10::Storage());
   const py::gil_scoped_acquire gil;
   const py::handle function = torch::detail::getTorchApiFunction(op);
   auto [args, kwargs] = TakeArguments(schema, stack);
@@ -275,6 +365,9 @@ void Record(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit:
   if (!stack->empty()) view.Finish(stack->back());
 }
 
+// Views whose marks PyTorch itself sets.
+bool IsMark(const std::string& name) { return name == "aten::_conj" || name == "aten::_neg_view"; }
+
 void RegisterFor(c10::DispatchKey key) {
   auto* const others = new torch::Library(torch::Library::IMPL, "_", key, __FILE__, __LINE__);
   others->fallback(torch::CppFunction::makeFromBoxedFunction<&Record>());
@@ -285,7 +378,7 @@ void RegisterFor(c10::DispatchKey key) {
     if (!op.has_value()) continue;
     // Composites call ops that have kernels; autograd differentiates these.
     if (op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) continue;
-    if (op->hasKernelForDispatchKey(key)) continue;
+    if (op->hasKernelForDispatchKey(key) || IsMark(name.name)) continue;
     const std::string full = name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
     aten->impl(full.c_str(), torch::CppFunction::makeFromBoxedFunction<&Record>());
   }

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-from hlokit.torch._utilities import PureModule, assume_pure  # noqa: F401
+from hlokit.torch._torch_xla_utils import PureModule, assume_pure  # noqa: F401

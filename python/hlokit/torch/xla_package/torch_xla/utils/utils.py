@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-from hlokit.torch._utilities import *  # noqa: F401, F403
+from hlokit.torch._torch_xla_utils import *  # noqa: F401, F403

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views and in-place writes by functionalization: a view is a separate tensor that records its derivation from its
-// parent. A write through it computes new values for all its ancestors; other views of the base are recomputed on next
-// use.
+// parent. A write through it computes new values for its ancestors; other views of the base are recomputed on next use.
 #include <algorithm>
 #include <vector>
 
@@ -13,6 +12,8 @@
 #include "tracer/graph/type_promotion.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/tracer.h"
+#include "tracer/views/base_tensor.h"
+#include "tracer/views/strided_place.h"
 
 namespace hlokit::lazy {
 namespace {
@@ -63,18 +64,13 @@ Tensor Undo(const ViewInfo& view, const Tensor& parent, const Tensor& value) {
       return InvokeOp(Op::view_as_complex, value);
     case Op::view_as_complex:
       return InvokeOp(Op::view_as_real, value);
-    case Op::unfold: {
-      // Windows may overlap: the last write of an element counts.
-      IntList strides(static_cast<size_t>(parent.dim()), 1);
-      for (size_t d = strides.size(); d-- > 1;) strides[d - 1] = strides[d] * parent.size(static_cast<int64_t>(d));
-      const int64_t rank = std::max<int64_t>(parent.dim(), 1);
-      const size_t dim = static_cast<size_t>((number(1) + rank) % rank);
-      const int64_t stride = parent.dim() == 0 ? 1 : strides[dim];
-      if (parent.dim() > 0) strides[dim] *= number(3);
-      strides.push_back(stride);
-      return InvokeOp(Op::as_strided_scatter, parent, value, IntList(value.sizes().begin(), value.sizes().end()),
-                      strides, int64_t{0});
+    case Op::unfold: {  // of windows that do not overlap
+      StridedPlace place = PlaceOfAll(parent.sizes());
+      FollowView(view, value.sizes(), &place);
+      return InvokeOp(Op::as_strided_scatter, parent, value, place.sizes, place.strides, place.offset);
     }
+    case Op::view_dtype:
+      return InvokeOp(Op::view_copy_dtype, value, parent.dtype());
     default:
       // All other views keep the elements in order.
       if (value.numel() == parent.numel())
@@ -83,6 +79,84 @@ Tensor Undo(const ViewInfo& view, const Tensor& parent, const Tensor& value) {
           StrCat("a write in place through a view made by ", SymbolOf(view.op), " is not supported")));
       return Tensor();
   }
+}
+
+// Returns for each element of a view which element of the base it is, from the same of its parent; of elements of
+// another width than the base's, in multiples of that width.
+Tensor PlacesInView(const ViewInfo& view, ElementType type, const Tensor& places) {
+  const int64_t from = BytesOf(view.parent.dtype()), to = BytesOf(type);
+  switch (view.op) {
+    case Op::real:
+      return from == to ? places : places * Scalar(2);
+    case Op::imag:
+      return places * Scalar(2) + Scalar(1);
+    case Op::view_as_real:
+    case Op::view_as_complex:
+    case Op::view_dtype:
+      break;
+    default: {
+      Args args(view.args);
+      args[0] = places;
+      const Outputs outputs = Dispatch(view.op, std::move(args));
+      return outputs.size() > static_cast<size_t>(view.output) ? outputs[view.output] : Tensor();
+    }
+  }
+  if (from == to) return places;
+  IntList sizes(places.sizes().begin(), places.sizes().end());
+  if (from > to) {
+    const Tensor parts = Unsqueeze(places, -1) * Scalar(from / to) + Arange(from / to);
+    if (view.op == Op::view_as_real) return parts;
+    sizes.back() *= from / to;
+    return Reshape(parts, sizes);
+  }
+  sizes.back() /= to / from;
+  sizes.push_back(to / from);
+  return InvokeOp(Op::floor_divide_Scalar, InvokeOp(Op::select_copy_int, Reshape(places, sizes), -1, 0),
+                  Scalar(to / from));
+}
+
+// Returns the value of an ancestor after `views`, from one of it to the last one's, became `value`: exactly the
+// elements that the last one has are written.
+Tensor ScatterThrough(const Tensor& ancestor, const std::vector<Tensor>& views, const Tensor& value) {
+  if (value.numel() == 0) return ancestor;
+  Tensor places = Reshape(Arange(ancestor.numel()), IntList(ancestor.sizes().begin(), ancestor.sizes().end()));
+  for (const Tensor& view : views) places = PlacesInView(*view.impl()->view, view.dtype(), places);
+  Tensor flat = Reshape(ancestor, {ancestor.numel()});
+  const bool other = ancestor.dtype() != value.dtype();
+  if (other) flat = InvokeOp(Op::view_copy_dtype, flat, value.dtype());
+  const IntList count = {value.numel()};
+  flat = InvokeOp(Op::index_copy, flat, 0, Reshape(places, count), Reshape(value, count));
+  if (other) flat = InvokeOp(Op::view_copy_dtype, flat, ancestor.dtype());
+  return Reshape(flat, IntList(ancestor.sizes().begin(), ancestor.sizes().end()));
+}
+
+// Returns the views from the base-most one whose elements may coincide, to `tensor`; none if there is none.
+std::vector<Tensor> ViewsFromOverlap(const Tensor& tensor) {
+  std::vector<Tensor> chain, found;
+  for (Tensor at = tensor; at.impl()->view != nullptr; at = at.impl()->view->parent) {
+    chain.push_back(at);
+    if (MayOverlap(*at.impl()->view, at.sizes())) found = chain;
+  }
+  return {found.rbegin(), found.rend()};
+}
+
+// Makes a view, whose chain of views is long, one of the base-most tensor in whose elements it lies at strides.
+void ShortenChain(const Tensor& tensor) {
+  std::vector<Tensor> chain = {tensor};
+  while (chain.back().impl()->view != nullptr) chain.push_back(chain.back().impl()->view->parent);
+  Tensor base = chain.back();
+  StridedPlace place = PlaceOfAll(base.sizes());
+  for (size_t i = chain.size() - 1; i-- > 0;) {
+    const ViewInfo& view = *chain[i].impl()->view;
+    if ((view.op == Op::detach && GradEnabled()) || !FollowView(view, chain[i].sizes(), &place)) {
+      base = chain[i];
+      place = PlaceOfAll(base.sizes());
+    }
+  }
+  if (SameTensor(base, tensor)) return;
+  const int depth = base.impl()->view == nullptr ? 1 : base.impl()->view->depth + 1;
+  Args args = {base, place.sizes, place.strides, place.offset};
+  tensor.impl()->view = std::make_unique<ViewInfo>(ViewInfo{base, Op::as_strided, std::move(args), 0, depth});
 }
 
 // Moves the old value of `to` to separate data: the op that computes the new value has saved it.
@@ -136,6 +210,27 @@ void Assign(const Tensor& t, const Tensor& value, bool keep_place = false) {
 
 }  // namespace
 
+void AttachViews(Op op, const Args& args, const Outputs& outputs) {
+  constexpr int kMaxDepth = 8;
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    if (SameTensor(outputs[k], *args[0].get<Tensor>())) continue;
+    auto view = std::make_unique<ViewInfo>(ViewInfo{*args[0].get<Tensor>(), op, args, static_cast<int>(k), 1});
+    while (!GradEnabled() && view->parent.impl()->view != nullptr && view->parent.impl()->view->op == Op::detach) {
+      const Tensor parent = view->parent.impl()->view->parent;  // has the same value
+      view->args[0] = parent;
+      view->parent = parent;
+    }
+    TensorImpl* const parent = view->parent.impl();
+    if (parent->view != nullptr) view->depth = parent->view->depth + 1;
+    TensorImpl* const impl = outputs[k].impl();
+    impl->generation = BaseOf(view->parent).impl()->data->version;
+    impl->data->follows_base |= impl->data.get() != parent->data.get();
+    const bool deep = view->depth > kMaxDepth;
+    impl->view = std::move(view);
+    if (deep && op != Op::detach) ShortenChain(outputs[k]);
+  }
+}
+
 void WriteInPlace(const LocatedTensor& located, Tensor value) {
   const ScopedSourceLocation site(located.location);
   const Tensor& tensor = located.tensor;
@@ -173,12 +268,16 @@ void WriteInPlace(const LocatedTensor& located, Tensor value) {
   Tensor at = tensor;
   Tensor fresh = value;
   bool detached = false;
+  std::vector<Tensor> overlap = ViewsFromOverlap(tensor);
   while (true) {
     writes.push_back({at, fresh, detached});
     if (at.impl()->view == nullptr) break;
+    // Other views between the ancestor and this one are computed again on their next use.
+    if (!overlap.empty()) at = overlap.front();
     const ViewInfo& view = *at.impl()->view;
     const Tensor parent = view.parent;
     RefreshView(parent);
+    for (const Tensor& passed : overlap) detached |= passed.impl()->view->op == Op::detach;
     if (view.op == Op::detach) {  // shares its parent's value
       detached = true;
       at = parent;
@@ -190,7 +289,8 @@ void WriteInPlace(const LocatedTensor& located, Tensor value) {
           "a view of a leaf Variable that requires grad is being used in an in-place operation."));
       return;
     }
-    fresh = Undo(view, parent, fresh);
+    fresh = overlap.empty() ? Undo(view, parent, fresh) : ScatterThrough(parent, overlap, fresh);
+    overlap.clear();
     if (!fresh.defined()) return;
     at = parent;
   }

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Types of elements that calls with several of them have, and those that PyTorch does not take, against the CPU."""
+
+import itertools
+import unittest
+from typing import Any, Callable, Dict, List, Tuple
+
+import torch
+import torch.nn.functional as F
+
+import hlokit.torch  # noqa: F401
+
+DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool, torch.complex64)
+
+
+def two(f: Callable[..., Any]) -> Tuple[Callable[..., Any], List[Tuple[int, ...]]]:
+    return f, [(2, 3), (2, 3)]
+
+
+CALLS: Dict[str, Tuple[Callable[..., Any], List[Tuple[int, ...]]]] = {
+    **{name: two(getattr(F, name)) for name in ("huber_loss", "soft_margin_loss", "binary_cross_entropy", "mse_loss", "smooth_l1_loss",
+                                                "l1_loss", "hinge_embedding_loss")},
+    "mm": (torch.mm, [(2, 3), (3, 2)]),
+    "addmm": (lambda a, b: torch.addmm(a, b, b.t()), [(2, 2), (2, 3)]),
+    "bmm": (torch.bmm, [(2, 2, 3), (2, 3, 2)]),
+    "mv": (torch.mv, [(2, 3), (3,)]),
+    "dot": (torch.dot, [(3,), (3,)]),
+    "linear": (F.linear, [(2, 3), (4, 3)]),
+    "cross": two(torch.linalg.cross),
+    "lerp": two(lambda a, b: torch.lerp(a, b, 0.5)),
+    "sub": two(torch.sub),
+    "index_add": two(lambda a, b: torch.index_add(a, 0, torch.tensor([1, 0], device=a.device), b)),
+    "index_copy": two(lambda a, b: torch.index_copy(a, 0, torch.tensor([1, 0], device=a.device), b)),
+    "polar": two(torch.polar),
+    "layer_norm": (lambda a, b: F.layer_norm(a, (3,), b, b), [(2, 3), (3,)]),
+    "where": two(lambda a, b: torch.where(a != 0, a, b)),
+    "copy_": two(lambda a, b: a.clone().copy_(b)),
+    "add_": two(lambda a, b: a.clone().add_(b)),
+}
+
+
+def values(dtype: torch.dtype, shape: Tuple[int, ...], first: float) -> torch.Tensor:
+    count = torch.Size(shape).numel()
+    line = torch.linspace(first, 0.9, count).reshape(shape)
+    if dtype == torch.bool:
+        return line > 0.5
+    return (line * 4 if dtype == torch.int64 else line).to(dtype)
+
+
+class TypesTest(unittest.TestCase):
+    def outcome(self, call: Callable[..., Any], *arguments: torch.Tensor) -> Any:
+        try:
+            return call(*arguments).cpu()
+        except (RuntimeError, NotImplementedError):
+            return None
+
+    def test_two_types(self) -> None:
+        for name, (call, shapes) in CALLS.items():
+            for first, second in itertools.product(DTYPES, DTYPES):
+                if torch.bool in (first, second) and first == second and name in ("mv", "dot"):
+                    continue  # a product of booleans, which the device has
+                if name not in ("sub", "add_", "copy_") and first == second and not first.is_floating_point:
+                    continue
+                a, b = values(first, shapes[0], 0.1), values(second, shapes[1], 0.2)
+                expected = self.outcome(call, a, b)
+                found = self.outcome(call, a.to("tpu"), b.to("tpu"))
+                with self.subTest(name, first=first, second=second):
+                    self.assertEqual(found is None, expected is None)
+                    if found is not None:
+                        self.assertEqual(found.dtype, expected.dtype)
+                        near = 2e-2 if torch.bfloat16 in (first, second) else 1e-4
+                        self.assertTrue(torch.allclose(found, expected, near, near), f"{found}, expected {expected}")
+
+    def test_gradients_of_two_types(self) -> None:
+        for loss in (F.huber_loss, F.soft_margin_loss):
+            def gradient(device: str) -> Any:
+                x = torch.tensor([0.5, -1.5, 3.0]).to(device).requires_grad_()
+                loss(x, torch.tensor([1.0, -1.0, 1.0], dtype=torch.float64).to(device)).backward()
+                return x.grad
+
+            found, expected = self.outcome(lambda: gradient("tpu")), self.outcome(lambda: gradient("cpu"))
+            self.assertEqual(found is None, expected is None, loss.__name__)
+            if found is not None:
+                self.assertTrue(torch.allclose(found, expected), f"{loss.__name__}: {found}, expected {expected}")
+
+
+if __name__ == "__main__":
+    unittest.main()
