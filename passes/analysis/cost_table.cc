@@ -11,6 +11,7 @@
 #include "passes/analysis/cost.h"
 #include "passes/analysis/cost_key.h"
 #include "passes/analysis/cost_rules.h"
+#include "passes/analysis/run_counts.h"
 #include "passes/analysis/trip_count.h"
 
 namespace hlokit {
@@ -66,14 +67,6 @@ Instruction ProducerOf(Instruction i, int64_t leaf) {
   return ScopeOf(root) == kNoName && SourceLineOf(root).empty() ? i : root;
 }
 
-namespace {
-
-// Number of executions of each computation per execution of the entry, and whether it is part of a fusion.
-struct RunCounts {
-  int64_t times = 0;
-  bool fused = false;
-};
-
 std::vector<RunCounts> RunsOf(const Module& module, bool trip_counts) {
   const CallGraph calls(module);
   std::vector<RunCounts> runs(module.computation_id_bound());
@@ -98,6 +91,8 @@ std::vector<RunCounts> RunsOf(const Module& module, bool trip_counts) {
   }
   return runs;
 }
+
+namespace {
 
 int64_t NumberIn(const CostRow& row, CostColumn column) {
   switch (column) {

@@ -27,6 +27,7 @@ void Write(const InspectFlags& flags, const InputPart& part, const Module& modul
     json->Key("collectives").BeginArray();
     for (const tpu::CollectiveRow& row : rows) {
       json->BeginObject().Member("kind", row.kind).Member("groups", row.groups).Member("bytes", row.bytes);
+      json->Member("result_bytes", row.result_bytes).Member("runs", row.runs);
       json->Member("async", row.async).Member("overlapped_instructions", row.overlapped_instructions);
       json->Member("overlapped_flops", row.overlapped_flops).Member("overlapped_bytes", row.overlapped_bytes);
       WriteMembers(lines, row.instruction, json);
@@ -34,7 +35,8 @@ void Write(const InspectFlags& flags, const InputPart& part, const Module& modul
     }
     json->EndArray().Key("totals").BeginArray();
     for (const auto& [kind, total] : totals) {
-      json->BeginObject().Member("kind", kind).Member("count", total.count).Member("async", total.async);
+      json->BeginObject().Member("kind", kind).Member("count", total.count).Member("runs", total.runs);
+      json->Member("async", total.async);
       json->Member("overlapped", total.overlapped).Member("bytes", total.bytes).EndObject();
     }
     json->EndArray().EndObject();
@@ -51,12 +53,13 @@ void Write(const InspectFlags& flags, const InputPart& part, const Module& modul
                                              HumanCount(static_cast<double>(row.overlapped_flops)), " flops, ",
                                              HumanBytes(row.overlapped_bytes));
     *out << part.label() << ":" << lines.Of(row.instruction) << ": " << row.instruction.name() << "  " << row.kind
-         << "  " << HumanBytes(row.bytes) << "  groups " << (groups.empty() ? "{}" : groups) << "  " << overlap << "\n";
+         << "  " << HumanBytes(row.bytes) << (row.runs == 1 ? "" : StrCat(" x ", row.runs)) << "  groups "
+         << (groups.empty() ? "{}" : groups) << "  " << overlap << "\n";
   }
   WriteUnpartitionedNote(module, out);
-  *out << absl::StrFormat("%7s %7s %11s %12s  %s\n", "count", "async", "overlapped", "bytes", "kind");
+  *out << absl::StrFormat("%7s %7s %7s %11s %12s  %s\n", "count", "runs", "async", "overlapped", "bytes", "kind");
   for (const auto& [kind, total] : totals) {
-    *out << absl::StrFormat("%7d %7d %11d %12s  %s\n", total.count, total.async, total.overlapped,
+    *out << absl::StrFormat("%7d %7d %7d %11d %12s  %s\n", total.count, total.runs, total.async, total.overlapped,
                             HumanBytes(total.bytes), kind);
   }
 }
@@ -82,7 +85,9 @@ InspectCommand AddCollectivesCommand(CLI::App* app) {
   flags->AddTo(command);
   command->footer(
       "Notes:\n"
-      "  Bytes are those of the operands on one device. A collective overlaps what is\n"
+      "  Bytes are those of the operands on one device; totals are those of one execution,\n"
+      "  with loops counted as often as they run, or once if that is not known (x N: runs\n"
+      "  of a collective), and all branches of conditionals. A collective overlaps what is\n"
       "  between its start and its end in the order of the text, which is the\n"
       "  schedule of a scheduled module. Collectives in fusions are listed with the\n"
       "  fusion: an all-reduce of which a device keeps its part as a reduce-scatter.\n\n"
