@@ -21,9 +21,12 @@ ComputationPartitioner::RuleHandler ComputationPartitioner::HandlerOf(RuleClass 
   switch (rule) {
     case RuleClass::kDot:
     case RuleClass::kCustomCall:
-    case RuleClass::kRaggedDot:
     case RuleClass::kStated:
       return {&Self::DivideContraction, nullptr, &Self::EmitClone};
+    case RuleClass::kRaggedDot:
+      return {&Self::DivideContraction, nullptr, &Self::EmitRaggedDot};
+    case RuleClass::kSelectAndScatter:
+      return {&Self::DivideSelectAndScatter, nullptr, &Self::EmitSelectAndScatter};
     case RuleClass::kConvolution:
       return {&Self::DivideConvolution, &Self::DivideKernel, &Self::EmitConvolution};
     case RuleClass::kSlice:
@@ -65,7 +68,6 @@ ComputationPartitioner::RuleHandler ComputationPartitioner::HandlerOf(RuleClass 
     case RuleClass::kMatrixWhole:
     case RuleClass::kReshape:
     case RuleClass::kRngBitGenerator:
-    case RuleClass::kSelectAndScatter:
     case RuleClass::kTranspose:
     case RuleClass::kTriangularSolve:
       return kSame;
@@ -219,6 +221,7 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
     SetValue(i, {{MakePart(i, wanted[0]), i.shape(), wanted[0], i}});
     return absl::OkStatus();
   }
+  if (ReshapeByHalo(i, wanted[0])) return absl::OkStatus();
   const RuleHandler handler = HandlerOf(RuleClassOf(i));
   const auto operands = OperandsOf(i);
   // The ways of dividing it, of which the cheapest is taken.
