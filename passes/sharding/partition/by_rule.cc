@@ -281,6 +281,12 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
   std::optional<Value> windowed = WindowedDot(op, &local);
   choice.partial = scattered_rest_;
   Value leaves = windowed ? *std::move(windowed) : (this->*handler.emit)(local);
+  if (const InstructionId whole =
+          i.opcode() == Opcode::kReshape ? emitter_.WholeOrigin(local.operands[0]) : InstructionId();
+      whole.valid() && leaves[0].tiling->tiled()) {
+    // Each device has what it would gather.
+    emitter_.SetOrigin(leaves[0].id, i.shape(), Clone(i, {whole}, i.shape()), state_.tilings.Replicated());
+  }
   if (!choice.partial.empty()) {
     for (size_t k = 0; k < leaves.size(); ++k) {
       Leaf& leaf = leaves[k];
