@@ -193,6 +193,12 @@ absl::Status ComputationPartitioner::CheckManualGroups(Instruction i, const Leaf
   return absl::OkStatus();
 }
 
+void ComputationPartitioner::NoteOrigin(Instruction reshape, InstructionId operand, const Leaf& part) {
+  const InstructionId whole = emitter_.WholeOrigin(operand);
+  if (!whole.valid() || !part.tiling->tiled()) return;
+  emitter_.SetOrigin(part.id, part.shape, Clone(reshape, {whole}, part.shape), state_.tilings.Replicated());
+}
+
 absl::Status ComputationPartitioner::ByRule(Instruction i) {
   const LeafTilings wanted = WantedTilings(i);
   bool arrays = !HasDynamicShape(i);
@@ -253,7 +259,6 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
     }
     ways.push_back(std::move(way));
   }
-
   if (KeepsUnreduced(i, ways[0]->op)) {
     // The sum of partial results is a partial result of the sum, and likewise for what moves elements.
     std::vector<InstructionId> parts;
@@ -281,12 +286,7 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
   std::optional<Value> windowed = WindowedDot(op, &local);
   choice.partial = scattered_rest_;
   Value leaves = windowed ? *std::move(windowed) : (this->*handler.emit)(local);
-  if (const InstructionId whole =
-          i.opcode() == Opcode::kReshape ? emitter_.WholeOrigin(local.operands[0]) : InstructionId();
-      whole.valid() && leaves[0].tiling->tiled()) {
-    // Each device has what it would gather.
-    emitter_.SetOrigin(leaves[0].id, i.shape(), Clone(i, {whole}, i.shape()), state_.tilings.Replicated());
-  }
+  if (i.opcode() == Opcode::kReshape) NoteOrigin(i, local.operands[0], leaves[0]);
   if (!choice.partial.empty()) {
     for (size_t k = 0; k < leaves.size(); ++k) {
       Leaf& leaf = leaves[k];

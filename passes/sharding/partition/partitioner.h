@@ -218,6 +218,8 @@ class ComputationPartitioner {
   static RuleHandler HandlerOf(RuleClass rule);
   absl::Status ByRule(Instruction i);
   absl::Status CheckManualGroups(Instruction i, const LeafTilings& wanted) const;
+  // Notes that each device can make all of the result of a reshape, if it had all of the operand.
+  void NoteOrigin(Instruction reshape, InstructionId operand, const Leaf& part);
   bool DivideContraction(Instruction i, DividedOp* op);
   bool DivideReduce(Instruction i, DividedOp* op);
   Value EmitClone(const LocalOp& op);
