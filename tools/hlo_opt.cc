@@ -15,6 +15,7 @@
 #include "ir/core/printable_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/literal_fill.h"
+#include "ir/sharding/unpartitioned.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
 #include "tools/cli/cli.h"
@@ -28,6 +29,8 @@
 namespace hlokit {
 namespace {
 
+constexpr int64_t kMaxPartitions = int64_t{1} << 20;
+
 constexpr char kExamples[] = R"(Examples:
   hlo-opt dump.hlo                          verify a dump and print it
   hlo-opt --print=default dump.hlo          print it as XLA would, with large constants elided
@@ -35,6 +38,7 @@ constexpr char kExamples[] = R"(Examples:
   hlo-opt --passes=simplify --stats x.hlo   run a pipeline and print statistics of each pass
   hlo-opt --passes=simplify --print-changed=diff x.hlo -o /dev/null
                                             watch what each pass changes
+  hlo-opt --passes=spmd --partitions=8 x.pb write the program of one of eight devices
   hlo-opt --print=short dump.hlo -o out.hlo XLA's short form, all constants in full
   hlo-opt --print=json dump.hlo             everything, for scripts
   hlo-opt --no-verify --allow-unknown x.hlo accept unknown opcodes and attributes
@@ -80,6 +84,7 @@ struct Flags {
   cli::PrintFlags print;
   std::optional<FillKind> fill_elided;
   std::string config;
+  int64_t partitions = 0;   // 0: as the header says
   std::string_view format;  // of the output, as Check finds it
 
   void AddTo(CLI::App* app);
@@ -116,6 +121,11 @@ void Flags::AddTo(CLI::App* app) {
       ->capture_default_str();
   cli::AddFillElidedFlag(app, &fill_elided, /*xla=*/true, "generate values for elided constants before anything else");
   passes.AddFlags(app);
+  cli::AddNumber(app, "--partitions", &partitions,
+                 "number of devices that the passes take a program with shardings to be for, instead of num_partitions "
+                 "in its header",
+                 1, kMaxPartitions)
+      ->needs("--passes");
   input.AddFlags(app);
   print.AddFlags(app);
 }
@@ -172,6 +182,20 @@ bool TakeConfig(const Flags& flags, Module* module, cli::DiagnosticReporter* dia
   return true;
 }
 
+// Sets the number of partitions of a module that --partitions names. Returns false after an error, which is printed.
+bool SetPartitions(const cli::InputPart& part, int64_t partitions, Module* module,
+                   cli::DiagnosticReporter* diagnostics) {
+  const int64_t given = module->header().num_partitions;
+  if (given > 1 && given != partitions && IsMarkedPartitioned(*module)) {
+    diagnostics->ShowError(part.label(),
+                           StrCat("--partitions=", partitions, ": the module is partitioned already, for ", given),
+                           cli::kRejected);
+    return false;
+  }
+  module->header().num_partitions = partitions;
+  return true;
+}
+
 // Reads a module, verifies it and runs the passes. Returns null after an error, which is printed. `fill_seed` goes on
 // from module to module.
 std::unique_ptr<Module> Process(const cli::InputPart& part, uint64_t* fill_seed, Flags* flags,
@@ -187,6 +211,7 @@ std::unique_ptr<Module> Process(const cli::InputPart& part, uint64_t* fill_seed,
       return nullptr;
     }
   }
+  if (flags->partitions != 0 && !SetPartitions(part, flags->partitions, module.get(), diagnostics)) return nullptr;
   if (flags->verify || !flags->passes.empty()) {  // passes require a valid module
     if (!diagnostics->Verify(part, *module, flags->verify ? flags->verifier : VerifierOptions())) return nullptr;
   }

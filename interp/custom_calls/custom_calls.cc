@@ -29,7 +29,7 @@ constexpr std::string_view kMarkers[] = {"AssumeGatherIndicesInBound",
                                          "Unpin",
                                          "annotate_device_placement"};
 
-constexpr std::string_view kNops[] = {"NopCustomCall", "NopReturnToken", "dce_sink"};
+constexpr std::string_view kNops[] = {"NopCustomCall", "NopReturnToken", "dce_sink", "xla.sdy.ShardingGroup"};
 
 }  // namespace
 

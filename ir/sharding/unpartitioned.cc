@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
@@ -168,6 +170,43 @@ bool TakePartitionsOfShardings(Module* module, DiagnosticSink* warnings) {
                            " devices, as its shardings are, such as that of `", sharded.name(), "`"),
                     StrCat("num_partitions=", partitions, " in the header says so"));
   return true;
+}
+
+void WarnOfUndivided(const Module& module, bool asked, DiagnosticSink* warnings) {
+  if (warnings == nullptr || AwaitsPartitioning(module)) return;
+  const int64_t partitions = module.header().num_partitions;
+  Instruction communicates, tiled, annotated;
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (!communicates.valid() && HasTrait(i.opcode(), kCollective)) communicates = i;
+      if (!tiled.valid() && HasTiledSharding(i)) tiled = i;
+      if (!annotated.valid() && i.has(Attr::kSharding)) annotated = i;
+    }
+  }
+  const auto warn = [&](Instruction at, std::string text, std::string hint) {
+    const SourceRange range = at.valid() ? NameRange(at) : SourceRange();
+    warnings->Warning(DiagnosticKind::kSharding, range, std::move(text), std::move(hint));
+  };
+  if (IsMarkedPartitioned(module)) {
+    if (asked) {
+      warn(Instruction(),
+           StrCat("the module is partitioned already: its frontend attribute ", kPartitionedAttribute, " says so"), "");
+    }
+  } else if (communicates.valid()) {
+    if (asked) {
+      warn(communicates,
+           StrCat("the program is taken to be partitioned already: it has the collective `", communicates.name(),
+                  "`, and no custom-call that partitioning removes, such as Sharding"),
+           "");
+    }
+  } else if (partitions > 1 && !tiled.valid() && (annotated.valid() || asked)) {
+    warn(annotated,
+         StrCat("nothing is divided: no sharding of the program divides an array, so each of the ", partitions,
+                " devices computes all of it"),
+         "sharding={devices=[N]<=[N]} of a parameter divides its first dimension");
+  } else if (partitions <= 1 && !tiled.valid() && asked) {
+    warn(Instruction(), "nothing is divided: the program has no shardings, and the header has no num_partitions", "");
+  }
 }
 
 }  // namespace hlokit

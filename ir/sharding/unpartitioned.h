@@ -43,6 +43,10 @@ int64_t DevicesOfWholeProgram(const Module& module);
 // of the compiler and protos do, with a warning. Returns true if that changed the module. `warnings` may be null.
 bool TakePartitionsOfShardings(Module* module, DiagnosticSink* warnings);
 
+// Warns with the reason, if there is one to name, that partitioning divides nothing of a module that does not await it.
+// `asked`: that it is partitioned already, or for one device, is a reason too. `warnings` may be null.
+void WarnOfUndivided(const Module& module, bool asked, DiagnosticSink* warnings);
+
 }  // namespace hlokit
 
 #endif  // HLOKIT_IR_SHARDING_UNPARTITIONED_H_

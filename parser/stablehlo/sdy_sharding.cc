@@ -283,6 +283,24 @@ absl::StatusOr<std::vector<std::string>> HloShardingsOf(std::string_view shardin
   return all;
 }
 
+std::vector<std::string> PartsOfShardings(std::string_view shardings) {
+  std::vector<std::string> parts;
+  constexpr std::string_view kBegin = "<[";
+  const size_t begin = shardings.find(kBegin);
+  if (begin == shardings.npos) return parts;
+  int64_t depth = 0;
+  bool quoted = false;
+  for (size_t i = begin + kBegin.size(), part = i; i < shardings.size(); ++i) {
+    const char c = shardings[i];
+    if (c == '"') quoted = !quoted;
+    if (quoted) continue;
+    if (c == '<' && depth++ == 0) part = i;
+    if (c == '>' && --depth == 0) parts.emplace_back(shardings.substr(part, i + 1 - part));
+    if (depth < 0) break;  // the end of the list
+  }
+  return parts;
+}
+
 bool HasOpenDimension(std::string_view sharding) {
   bool quoted = false;
   for (const char c : sharding) {

@@ -30,6 +30,10 @@ absl::StatusOr<std::string> HloShardingOf(std::string_view sharding, const SdyMe
 absl::StatusOr<std::vector<std::string>> HloShardingsOf(std::string_view shardings, const SdyMeshes& meshes,
                                                         int64_t* budget);
 
+// Returns the texts of the shardings in `#sdy.sharding_per_value<[<@mesh, [{"x"}]>, ...]>`, without what stands before
+// the bracket of each.
+std::vector<std::string> PartsOfShardings(std::string_view shardings);
+
 // Returns true if a dimension of a sharding is open: `#sdy.sharding<@mesh, [{"x", ?}]>`.
 bool HasOpenDimension(std::string_view sharding);
 

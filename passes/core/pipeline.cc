@@ -98,7 +98,10 @@ absl::StatusOr<Pipeline::Result> Pipeline::Run(Module& module, const PipelineOpt
         ++version;
         result.changed = true;
       }
-      if (!AwaitsPartitioning(module)) continue;
+      if (!AwaitsPartitioning(module)) {
+        WarnOfUndivided(module, /*asked=*/open.size() == 1, options.context.diagnostics);
+        continue;
+      }
     }
     if (node.info == nullptr || (node.repeat && !single)) {
       open.push_back({child, 0, 1, version, place.size()});

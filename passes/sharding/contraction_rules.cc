@@ -61,9 +61,10 @@ void MakeDotRule(RuleBuilder& b) {
   }
 }
 
-// The dimensions that are divided into groups are whole: a part of one would have parts of groups. With the groups in
-// a dimension of the right operand, the result has the free dimensions of both sides as a dot. The sizes of the groups
-// may differ along batch dimensions and those of the same kind before the ragged one, which they have before their own.
+// The dimensions that are divided into groups are whole: a part of one would have parts of groups; those of a batch
+// only say how much of it counts. With the groups in a dimension of the right operand, the result has the free
+// dimensions of both sides as a dot. The sizes of the groups may differ along batch dimensions and those of the same
+// kind before the ragged one, which they have before their own.
 void MakeRaggedDotRule(RuleBuilder& b) {
   const DotDims dims = DotDims::Of(b.instruction());
   const absl::Span<const int64_t> ragged = b.instruction().list_attr(Attr::kLhsRaggedDims);
@@ -71,13 +72,13 @@ void MakeRaggedDotRule(RuleBuilder& b) {
   const Shape lhs = b.operand(0), rhs = b.operand(1);
   if (ragged.empty()) return;
   const bool contracting = InDims(dims.lhs_contracting, ragged[0]);
-  const bool free_ragged = !contracting && !InDims(dims.lhs_batch, ragged[0]);
+  const bool in_batch = InDims(dims.lhs_batch, ragged[0]), free_ragged = !contracting && !in_batch;
   // With several sizes for one sum its dimensions stay whole.
   const bool sums_differ = contracting && b.operand(2).rank() > static_cast<int64_t>(dims.lhs_batch.size()) + 1;
   // Otherwise the result has a dimension of groups before all others.
   int64_t out = contracting ? 1 : 0;
   const auto kind = [&](int64_t lhs_dim, FactorKind otherwise) {
-    return InDims(ragged, lhs_dim) ? FactorKind::kWhole : otherwise;
+    return InDims(ragged, lhs_dim) && !in_batch ? FactorKind::kWhole : otherwise;
   };
   std::vector<int32_t> before;  // the factors that sizes of groups may depend on
   bool preceding = true;        // the ragged dimension

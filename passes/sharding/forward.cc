@@ -130,7 +130,7 @@ bool Propagator::InferFromOperands(Instruction i) {
     case RuleClass::kForwarding:
       return i.operand_count() > 0 && i.shape().IsTuple() ? ForwardAllLeaves(i, i.operand(0)) : ForwardElementwise(i);
     case RuleClass::kElementwise:
-      return !IsCustomCall(i, "X64Combine") && ForwardElementwise(i);
+      return ForwardElementwise(i);
     case RuleClass::kBitcastConvert:
       return i.shape().rank() == i.operand(0).shape().rank() ? ForwardElementwise(i) : ForwardByRule(i);
     case RuleClass::kBroadcast:

@@ -21,6 +21,7 @@ std::optional<Tiling> Propagator::Improvement(Shape shape, const Tiling& current
   bool merged = false;
   if (MayMerge() && current.IsPartiallyReplicated() && proposal.IsPartiallyReplicated()) {
     std::optional<Tiling> both = Merge(current, proposal, MergePolicy::kWholeDimensions);
+    if (!both) both = Merge(current, proposal, MergePolicy::kPrefixes);
     if (both && both->tiles() > std::max(have, offered)) {
       candidate = *std::move(both);
       merged = true;

@@ -14,14 +14,42 @@
 namespace hlokit::sharding {
 namespace {
 
-// Returns the tiling without its manual subgroup, whose axes become replicated, or with these axes as one.
-Tiling WithManual(Tiling tiling, const AxisList& manual) {
-  tiling.manual = manual;
-  return tiling;
+// What a tiling says on both sides of a conversion.
+struct BothSides {
+  Tiling manual, automatic;
+};
+
+// Returns the tiling of the side with the manual axes of `manual`, and that of the other side, which divides dimensions
+// along these axes too, as `automatic` does. `learned` is of one of the sides.
+std::optional<BothSides> SidesOf(const Tiling& manual, const Tiling& automatic, const Tiling& learned) {
+  const std::optional<std::pair<Tiling, Tiling>> both = InOneOrder(manual, learned);
+  if (!both) return std::nullopt;
+  const AxisList& region = both->first.manual;
+  BothSides sides = {both->second, both->second};
+  sides.manual.manual = region;
+  for (AxisList& dim : sides.manual.dims) {
+    std::optional<AxisList> rest = Subtract(dim, region, learned.device_count);
+    if (!rest) return std::nullopt;
+    dim = *std::move(rest);
+  }
+  sides.automatic.manual.clear();
+  if (learned.manual.empty() || !automatic.tiled()) return sides;
+  const std::optional<std::pair<Tiling, Tiling>> frames = InOneOrder(automatic, sides.automatic);
+  if (!frames || frames->first.order != both->first.order) return std::nullopt;
+  sides.automatic = frames->second;
+  for (size_t d = 0; d < sides.automatic.dims.size(); ++d) {
+    AxisList outer = frames->first.dims[d];
+    const std::optional<AxisList> rest = Subtract(outer, region, learned.device_count);
+    if (outer.empty() || !rest || !rest->empty()) continue;
+    AppendAxes(&outer, sides.automatic.dims[d]);
+    sides.automatic.dims[d] = std::move(outer);
+  }
+  return sides;
 }
 
 std::optional<Tiling> MergeFiner(const Tiling& learned, const Tiling& into) {
   std::optional<Tiling> merged = Merge(learned, into, MergePolicy::kWholeDimensions);
+  if (!merged) merged = Merge(learned, into, MergePolicy::kPrefixes);
   if (!merged || merged->tiles() <= into.tiles()) return std::nullopt;
   return merged;
 }
@@ -55,12 +83,10 @@ bool Propagator::RefineWith(Instruction i, Instruction conversion, const Tiling&
   const Tiling &automatic = to_manual ? *constraint : *converted, &manual = to_manual ? *converted : *constraint;
   if (manual.manual.empty() || !automatic.manual.empty() || !manual.IsPartiallyReplicated()) return false;
   if (learned_is_manual != !learned.manual.empty()) return false;
-  // The manual side must have the axes of the automatic one free: those that are manual are tiled there.
-  const std::optional<std::pair<Tiling, Tiling>> both = InOneOrder(manual, partial);
-  if (!both) return false;
-  const Tiling for_manual = WithManual(both->second, both->first.manual);
-  const std::optional<Tiling> new_manual = MergeFiner(for_manual, both->first);
-  const std::optional<Tiling> new_automatic = MergeFiner(WithManual(partial, {}), automatic);
+  const std::optional<BothSides> sides = SidesOf(manual, automatic, partial);
+  if (!sides) return false;
+  const std::optional<Tiling> new_manual = MergeFiner(sides->manual, manual);
+  const std::optional<Tiling> new_automatic = MergeFiner(sides->automatic, automatic);
   if (!new_manual || !new_automatic) return false;
   SetFrom(i, {Intern(to_manual ? *new_automatic : *new_manual)}, source);
   SetFrom(conversion, {Intern(to_manual ? *new_manual : *new_automatic)}, {SourceKind::kSameValue, i});

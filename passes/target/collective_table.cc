@@ -10,6 +10,7 @@
 #include "ir/graph/traversal.h"
 #include "ir/text/printer.h"
 #include "passes/analysis/cost.h"
+#include "passes/analysis/execution_counts.h"
 #include "passes/target/aliases.h"
 #include "passes/target/fused_collectives.h"
 
@@ -32,7 +33,7 @@ bool TakesNoTime(Instruction i) {
 }
 
 // Collects the collectives of a computation in its order, and what runs between their starts and ends.
-void CollectCollectives(Computation computation, const CostAnalysis& costs, const FusedCollectives& fused,
+void CollectCollectives(Computation computation, const CostAnalysis& costs, const FusedCollectives& fused, int64_t runs,
                         std::vector<CollectiveRow>* rows) {
   struct Sums {
     int64_t instructions = 0, flops = 0, bytes = 0;
@@ -57,6 +58,8 @@ void CollectCollectives(Computation computation, const CostAnalysis& costs, cons
       for (const Instruction operand : collective.operands()) {
         row.bytes = SaturatingAdd(row.bytes, ByteSize(operand.shape()));
       }
+      row.result_bytes = ByteSize(collective.shape());
+      row.runs = runs;
       row.async = HasTrait(i.opcode(), kStartsAsync) || in_fusion.role == CollectiveRole::kStart;
       if (row.async) open.emplace(i.id().value, std::pair(rows->size(), sums));
       rows->push_back(std::move(row));
@@ -87,9 +90,11 @@ std::vector<CollectiveRow> CollectiveTable(const Module& module) {
   const CostAnalysis costs(module);
   const ComputationRoles roles = RolesOf(module);
   const FusedCollectives fused(module);
+  const ExecutionCounts runs = CountExecutions(module, /*trip_counts=*/true);
   std::vector<CollectiveRow> rows;
   for (const Computation c : module.computations()) {
-    if (roles.async[c.id().value] == 0 && roles.fusion[c.id().value] == 0) CollectCollectives(c, costs, fused, &rows);
+    const size_t id = c.id().value;
+    if (roles.async[id] == 0 && roles.fusion[id] == 0) CollectCollectives(c, costs, fused, runs.computations[id].times, &rows);
   }
   return rows;
 }
@@ -101,7 +106,8 @@ std::map<std::string, CollectiveCount> CountByKind(absl::Span<const CollectiveRo
     ++total.count;
     total.async += row.async;
     total.overlapped += row.overlapped_instructions > 0;
-    total.bytes = SaturatingAdd(total.bytes, row.bytes);
+    total.runs = SaturatingAdd(total.runs, row.runs);
+    total.bytes = SaturatingAdd(total.bytes, SaturatingMultiply(row.bytes, row.runs));
   }
   return totals;
 }

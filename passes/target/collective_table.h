@@ -18,6 +18,8 @@ struct CollectiveRow {
   std::string kind;         // NameOfCollective
   std::string groups;       // or pairs
   int64_t bytes = 0;        // of the operands, on a device
+  int64_t result_bytes = 0;
+  int64_t runs = 0;  // in one execution of the module, see CountExecutions
   bool async = false;
   // What runs between the start and the end, in the order of the text.
   int64_t overlapped_instructions = 0;
@@ -29,7 +31,8 @@ struct CollectiveRow {
 std::vector<CollectiveRow> CollectiveTable(const Module& module);
 
 struct CollectiveCount {
-  int64_t count = 0, async = 0, overlapped = 0, bytes = 0;
+  int64_t count = 0, runs = 0, async = 0, overlapped = 0;
+  int64_t bytes = 0;  // of all runs
 };
 // Returns the totals by kind.
 std::map<std::string, CollectiveCount> CountByKind(absl::Span<const CollectiveRow> rows);

@@ -39,7 +39,6 @@ struct CollectivesFlags : InspectFlags {
 // A collective, and what an execution of the module makes of it.
 struct Collective {
   tpu::CollectiveRow row;
-  int64_t runs = 0;    // of the instruction
   double seconds = 0;  // of all runs; with --device
   double exposed = 0;
 };
@@ -74,10 +73,10 @@ std::string ColumnText(const tpu::CollectiveRow& row, const std::string& column)
 
 void AddTo(const Collective& collective, CollectiveGroup* group) {
   ++group->count;
-  group->runs = SaturatingAdd(group->runs, collective.runs);
+  group->runs = SaturatingAdd(group->runs, collective.row.runs);
   group->async += collective.row.async;
   group->overlapped += collective.row.overlapped_instructions > 0;
-  group->bytes = SaturatingAdd(group->bytes, SaturatingMultiply(collective.row.bytes, collective.runs));
+  group->bytes = SaturatingAdd(group->bytes, SaturatingMultiply(collective.row.bytes, collective.row.runs));
   group->seconds += collective.seconds;
   group->exposed += collective.exposed;
 }
@@ -105,8 +104,7 @@ CollectiveReport ReportOn(const CollectivesFlags& flags, const Module& module, c
   std::map<std::vector<std::string>, CollectiveGroup> groups;
   for (tpu::CollectiveRow& row : tpu::CollectiveTable(module)) {
     Collective collective{std::move(row)};
-    collective.runs = runs.computations[collective.row.instruction.parent().id().value].times;
-    if (const auto found = seconds.find(collective.row.instruction.id().value); found != seconds.end()) {
+        if (const auto found = seconds.find(collective.row.instruction.id().value); found != seconds.end()) {
       std::tie(collective.seconds, collective.exposed) = found->second;
     }
     report.collectives.push_back(std::move(collective));
@@ -146,7 +144,8 @@ void WriteJson(const CollectivesFlags& flags, const InputPart& part, const Modul
   for (const Collective& c : report.collectives) {
     const tpu::CollectiveRow& row = c.row;
     json->BeginObject().Member("kind", row.kind).Member("groups", row.groups).Member("bytes", row.bytes);
-    json->Member("runs", c.runs).Member("async", row.async);
+    json->Member("result_bytes", row.result_bytes);
+    json->Member("runs", row.runs).Member("async", row.async);
     json->Member("overlapped_instructions", row.overlapped_instructions);
     json->Member("overlapped_flops", row.overlapped_flops).Member("overlapped_bytes", row.overlapped_bytes);
     if (!flags.device.empty()) {

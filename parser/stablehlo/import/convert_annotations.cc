@@ -240,22 +240,6 @@ absl::Status Converter::ConvertNothing(const Op& op) {
   return absl::OkStatus();
 }
 
-absl::Status Converter::ConvertShardingConstraint(const Op& op) {
-  const NodeId sharding = Attribute(op, "sharding");
-  if (!sharding.valid()) return Error(op, "requires attribute 'sharding'");
-  const Result made = b().Add(Opcode::kCustomCall, operands(op), {String(Attr::kCustomCallTarget, "Sharding")},
-                              shape_of(operand(op, 0)));
-  if (!made.ok()) return SetResult(op, made);
-  // In the form that a sharding of the results of an operation has.
-  std::string text = mlir::ToText(nodes(), sharding);
-  constexpr std::string_view kOne = "#sdy.sharding<";
-  if (text.starts_with(kOne)) text = StrCat("#sdy.sharding_per_value<[", text.substr(kOne.size() - 1), "]>");
-  if (absl::Status status = SetSdySharding(*made, text); !status.ok()) {
-    return Error(op, std::string(status.message()));
-  }
-  return SetResult(op, made);
-}
-
 void Converter::WarnOfAttribute(const Op& op, std::string_view name) {
   if (warned_of_attributes_) return;
   warned_of_attributes_ = true;

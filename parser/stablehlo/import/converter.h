@@ -198,6 +198,11 @@ class Converter {
   absl::Status SetSharding(InstructionId id, std::string_view text);
   // Of sdy: also kept as a frontend attribute, from which writing gives it back.
   absl::Status SetSdySharding(InstructionId id, std::string_view text);
+  // Returns the value with a sharding as a constraint: the value itself if there is none, or one that leaves it open.
+  // `sharding` may lack what stands before its bracket.
+  Result Constrained(InstructionId value, std::string_view sharding);
+  // Replaces values by those constrained by the elements of an attribute of shardings, if the operation has it.
+  absl::Status ConstrainAll(const Op& op, std::string_view attribute, std::vector<InstructionId>* values);
   // Invalid: none.
   ListId ShardingOf(InstructionId id) const;
   // An element of a tuple, with its part of the tuple's sharding.
@@ -282,6 +287,9 @@ class Converter {
   absl::Status ConvertNone(const Op& op);
   absl::Status ConvertNothing(const Op& op);
   absl::Status ConvertShardingConstraint(const Op& op);
+  absl::Status ConvertDataFlowEdge(const Op& op);
+  absl::Status ConvertPropagationBarrier(const Op& op);
+  absl::Status ConvertShardingGroup(const Op& op);
   absl::Status ConvertReturn(const Op& op);
   // ---- convert_sdy.cc ----
   // Operations whose regions become part of the computation.

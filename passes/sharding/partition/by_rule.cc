@@ -21,9 +21,12 @@ ComputationPartitioner::RuleHandler ComputationPartitioner::HandlerOf(RuleClass 
   switch (rule) {
     case RuleClass::kDot:
     case RuleClass::kCustomCall:
-    case RuleClass::kRaggedDot:
     case RuleClass::kStated:
       return {&Self::DivideContraction, nullptr, &Self::EmitClone};
+    case RuleClass::kRaggedDot:
+      return {&Self::DivideContraction, nullptr, &Self::EmitRaggedDot};
+    case RuleClass::kSelectAndScatter:
+      return {&Self::DivideSelectAndScatter, nullptr, &Self::EmitSelectAndScatter};
     case RuleClass::kConvolution:
       return {&Self::DivideConvolution, &Self::DivideKernel, &Self::EmitConvolution};
     case RuleClass::kSlice:
@@ -65,7 +68,6 @@ ComputationPartitioner::RuleHandler ComputationPartitioner::HandlerOf(RuleClass 
     case RuleClass::kMatrixWhole:
     case RuleClass::kReshape:
     case RuleClass::kRngBitGenerator:
-    case RuleClass::kSelectAndScatter:
     case RuleClass::kTranspose:
     case RuleClass::kTriangularSolve:
       return kSame;
@@ -191,6 +193,12 @@ absl::Status ComputationPartitioner::CheckManualGroups(Instruction i, const Leaf
   return absl::OkStatus();
 }
 
+void ComputationPartitioner::NoteOrigin(Instruction reshape, InstructionId operand, const Leaf& part) {
+  const InstructionId whole = emitter_.WholeOrigin(operand);
+  if (!whole.valid() || !part.tiling->tiled()) return;
+  emitter_.SetOrigin(part.id, part.shape, Clone(reshape, {whole}, part.shape), state_.tilings.Replicated());
+}
+
 absl::Status ComputationPartitioner::ByRule(Instruction i) {
   const LeafTilings wanted = WantedTilings(i);
   bool arrays = !HasDynamicShape(i);
@@ -219,6 +227,7 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
     SetValue(i, {{MakePart(i, wanted[0]), i.shape(), wanted[0], i}});
     return absl::OkStatus();
   }
+  if (ReshapeByHalo(i, wanted[0])) return absl::OkStatus();
   const RuleHandler handler = HandlerOf(RuleClassOf(i));
   const auto operands = OperandsOf(i);
   // The ways of dividing it, of which the cheapest is taken.
@@ -250,7 +259,6 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
     }
     ways.push_back(std::move(way));
   }
-
   if (KeepsUnreduced(i, ways[0]->op)) {
     // The sum of partial results is a partial result of the sum, and likewise for what moves elements.
     std::vector<InstructionId> parts;
@@ -278,6 +286,7 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
   std::optional<Value> windowed = WindowedDot(op, &local);
   choice.partial = scattered_rest_;
   Value leaves = windowed ? *std::move(windowed) : (this->*handler.emit)(local);
+  if (i.opcode() == Opcode::kReshape) NoteOrigin(i, local.operands[0], leaves[0]);
   if (!choice.partial.empty()) {
     for (size_t k = 0; k < leaves.size(); ++k) {
       Leaf& leaf = leaves[k];

@@ -112,6 +112,17 @@ class Emitter {
   // ---- resharding (reshard.cc) ----
   // Returns the part of `whole` under `to`, of an array whose part under `from` is `part`.
   InstructionId Reshard(InstructionId part, Shape whole, TilingRef from, TilingRef to);
+  // Notes that the part was cut from `source`, which is the same array under `tiling`: what the part would have to be
+  // completed for is taken from there.
+  void SetOrigin(InstructionId part, Shape whole, InstructionId source, TilingRef tiling) {
+    origins_[part.value] = {whole, source, tiling};
+  }
+  // Returns the array that the part was cut from if it is whole on each device; invalid otherwise.
+  InstructionId WholeOrigin(InstructionId part) const {
+    const auto found = origins_.find(part.value);
+    const bool whole = found != origins_.end() && found->second.tiling->replicated_everywhere();
+    return whole ? found->second.source : InstructionId();
+  }
   // Combines results that are partial over the axes `partial`, of an array whose part has `dims`, and reshards: by
   // reduce-scatters where `to` takes the axes.
   InstructionId CombineAndReshard(InstructionId part, Shape whole, const Tiling& frame, std::vector<AxisList> dims,
@@ -144,6 +155,15 @@ class Emitter {
   // Places a part that is tiled along axes of which `to` is unreduced among identities; nullopt if it is not so tiled.
   std::optional<InstructionId> PlaceUnreduced(InstructionId part, Shape whole, const Tiling& from, const Tiling& to);
 
+  // Returns the part under `to` from what `part` was cut from, if that needs less; invalid otherwise.
+  InstructionId FromOrigin(InstructionId part, Shape whole, TilingRef from, TilingRef to);
+
+  struct Origin {
+    Shape whole;
+    InstructionId source;
+    TilingRef tiling = nullptr;
+  };
+
   ModuleState& state_;
   Builder builder_;
   ComputationId computation_;
@@ -154,6 +174,7 @@ class Emitter {
   std::map<std::pair<uint32_t, int64_t>, InstructionId> products_;
   std::map<std::tuple<std::vector<int64_t>, int64_t, int64_t, uint32_t>, InstructionId> masks_;
   std::map<std::tuple<uint32_t, TilingRef, TilingRef>, InstructionId> reshards_;
+  absl::flat_hash_map<uint32_t, Origin> origins_;  // by part
   // By part, dimension, first and last element: permutes and their pairs.
   std::map<std::tuple<uint32_t, int64_t, int64_t, int64_t>,
            std::vector<std::pair<InstructionId, std::vector<std::pair<int64_t, int64_t>>>>>

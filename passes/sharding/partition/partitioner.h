@@ -12,6 +12,9 @@
 //   top_k.cc           selections of the first elements
 //   gathered_reduce.cc reductions whose partial results are gathered
 //   multi_slice.cc     custom-calls of several windows of one array
+//   select_and_scatter.cc  select-and-scatter along divided dimensions
+//   ragged_dot.cc      ragged dots with groups of a divided batch
+//   retile.cc          moves between parts whose borders differ, and reshapes between them
 //   windowed_dot.cc    dots as loops over parts that travel
 //   local_op.cc        such an operation on one device: attributes of the sizes of a part, masks of padding
 //   control_flow.cc    loops, conditionals, calls, tuples
@@ -163,6 +166,7 @@ class ComputationPartitioner {
     if (leaf.source.valid() && to != leaf.tiling && IsMade(*leaf.tiling) && IsMade(*to)) {
       return MakePart(leaf.source, to);
     }
+    if (const InstructionId part = PartByHalo(leaf, to); part.valid()) return part;
     return emitter_.Reshard(leaf.id, leaf.shape, leaf.tiling, to);
   }
   static bool IsUnreduced(const Tiling& tiling) {
@@ -223,6 +227,8 @@ class ComputationPartitioner {
   static RuleHandler HandlerOf(RuleClass rule);
   absl::Status ByRule(Instruction i);
   absl::Status CheckManualGroups(Instruction i, const LeafTilings& wanted) const;
+  // Notes that each device can make all of the result of a reshape, if it had all of the operand.
+  void NoteOrigin(Instruction reshape, InstructionId operand, const Leaf& part);
   bool DivideContraction(Instruction i, DividedOp* op);
   bool DivideReduce(Instruction i, DividedOp* op);
   Value EmitClone(const LocalOp& op);
@@ -300,7 +306,7 @@ class ComputationPartitioner {
   bool DividePad(Instruction i, DividedOp* op);
   bool DivideReduceWindow(Instruction i, DividedOp* op);
   bool DivideConvolution(Instruction i, DividedOp* op);
-  // Along tiled spatial dimensions of the kernel, for which partial results are summed.
+  // Along spatial dimensions of the kernel that are tiled, or large and tiled in the input: partial results are summed.
   bool DivideKernel(Instruction i, DividedOp* op);
   bool DivideReverse(Instruction i, DividedOp* op);
   bool DivideConcatenate(Instruction i, DividedOp* op);
@@ -336,12 +342,10 @@ class ComputationPartitioner {
   std::optional<Value> ScatteredDot(const DotLoop& loop, LocalOp* op);
   bool IsWindowedSize(Shape whole, double both_bytes) const;
   bool HasOtherUser(Instruction operand, Instruction user) const;
-  // Returns the while over the steps. `step` takes and returns the state, of which the last is the number of the step.
+  // Repeats steps, which take and return the state, until its last element, the number of the step, is `end`. Returns
+  // the state after them.
   using DotState = std::vector<InstructionId>;
-  InstructionId RunLoop(const DotLoop& loop, absl::Span<const InstructionId> state,
-                        const std::function<DotState(Emitter*, DotState)>& step);
-  // Returns the array of the next device, or the same one if the condition does not hold.
-  InstructionId PassOn(Emitter* e, const DotLoop& loop, InstructionId array, InstructionId condition);
+  DotState RunLoop(int64_t end, const DotState& state, const std::function<DotState(Emitter*, DotState)>& step);
   InstructionId SliceTile(Emitter* e, InstructionId array, int64_t dim, InstructionId start, int64_t size);
   InstructionId LocalDot(Emitter* e, Instruction whole, InstructionId lhs, InstructionId rhs,
                          absl::Span<const int64_t> sizes);
@@ -388,9 +392,27 @@ class ComputationPartitioner {
   // zeros. Returns false for other calls.
   bool CallOnDevice(Instruction i);
 
+  // ---- select_and_scatter.cc ----
+  bool DivideSelectAndScatter(Instruction i, DividedOp* op);
+  Value EmitSelectAndScatter(const LocalOp& op);
+
+  // ---- ragged_dot.cc ----
+  Value EmitRaggedDot(const LocalOp& op);
+
+  // ---- retile.cc ----
+  // A reshape of dimensions of which the first is divided along the same axes before and after, in parts that do not
+  // fit. Returns false for others.
+  bool ReshapeByHalo(Instruction i, TilingRef to);
+  // Returns the part under `to` of an array that is divided along fewer axes, in parts that do not contain those of
+  // `to`; invalid for others.
+  InstructionId PartByHalo(const Leaf& leaf, TilingRef to);
+
   // ---- multi_slice.cc ----
   // Returns false for other custom-calls, and those that it does not divide.
   bool MultiSlice(Instruction i);
+  bool RotateRight(Instruction i);
+  InstructionId SliceAlong(InstructionId array, int64_t dim, int64_t begin, int64_t end);
+  InstructionId WithNeighbors(InstructionId array, int64_t dim, int64_t before, int64_t after, const Tiling& tiling);
 
   ModulePartitioner& owner_;
   Module& module_;

@@ -284,6 +284,10 @@ InstructionId Emitter::Reshard(InstructionId part, Shape whole, TilingRef from, 
   const auto key = std::make_tuple(part.value, from, to);
   const auto found = reshards_.find(key);
   if (found != reshards_.end()) return found->second;
+  if (const InstructionId given = FromOrigin(part, whole, from, to); given.valid()) {
+    reshards_[key] = given;
+    return given;
+  }
 
   const TilingRef given = from;
   const uint32_t first = static_cast<uint32_t>(state_.module.instruction_id_bound());
@@ -329,8 +333,20 @@ InstructionId Emitter::Reshard(InstructionId part, Shape whole, TilingRef from, 
     const auto end = static_cast<uint32_t>(state_.module.instruction_id_bound());
     state_.reshards.push_back({part, whole, *given, *to, first, end});
   }
+  const bool cut =
+      std::all_of(steps.begin(), steps.end(), [](const ReshardStep& s) { return s.kind == MoveKind::kSlice; });
+  if (cut && value != part && !IsUnreduced(*from) && !IsUnreduced(*to)) SetOrigin(value, whole, part, from);
   reshards_[key] = value;
   return value;
+}
+
+InstructionId Emitter::FromOrigin(InstructionId part, Shape whole, TilingRef from, TilingRef to) {
+  const auto found = origins_.find(part.value);
+  if (found == origins_.end() || found->second.whole != whole || IsUnreduced(*to)) return InstructionId();
+  const Origin origin = found->second;
+  if (origin.tiling == to) return origin.source;
+  if (state_.PlanFor(whole, origin.tiling, to).cost >= state_.PlanFor(whole, from, to).cost) return InstructionId();
+  return Reshard(origin.source, whole, origin.tiling, to);
 }
 
 InstructionId Emitter::CombineAndReshard(InstructionId part, Shape whole, const Tiling& frame,

@@ -348,7 +348,7 @@ absl::Status ComputationPartitioner::CustomCall(Instruction i) {
     SetValue(i, std::move(leaves));
     return absl::OkStatus();
   }
-  if (MultiSlice(i)) return absl::OkStatus();
+  if (MultiSlice(i) || RotateRight(i)) return absl::OkStatus();
   const RuleClass rule_class = RuleClassOf(i);
   if ((rule_class == RuleClass::kCustomCall || rule_class == RuleClass::kStated) && !RuleOf(i).known) {
     if (IsManual(WantedTilings(i))) {

@@ -356,7 +356,9 @@ HLOKIT_PASS(SpmdPartitioner) {
               "those are chosen that need the fewest bytes of communication. Instructions without a sharding are "
               "replicated (sharding-propagation gives them one). Sizes that do not divide are padded at the end. "
               "Reductions of several arrays, and scans marked associative, are taken to be associative. An "
-              "operation that cannot be divided is computed whole on every device. Parameters and root of the entry "
+              "operation that cannot be divided is computed whole on every device. Where a window of a divided "
+              "select-and-scatter reaches behind the end of the operand, NaN before the end is not selected. "
+              "Parameters and root of the entry "
               "get the shapes of parts and keep their shardings; the module is marked by the frontend attribute "
               "spmd_partitioned.",
           .example = R"(HloModule layer, num_partitions=8

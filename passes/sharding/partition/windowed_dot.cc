@@ -130,38 +130,17 @@ InstructionId ComputationPartitioner::LocalDot(Emitter* e, Instruction whole, In
   return id;
 }
 
-InstructionId ComputationPartitioner::PassOn(Emitter* e, const DotLoop& loop, InstructionId array,
-                                             InstructionId condition) {
-  Builder& b = e->builder();
-  const Shape shape = b.shape_of(array);
-  ComputationId branches[2];
-  for (const bool moves : {true, false}) {
-    const ComputationId id = module_.AddComputation(module_.UniqueComputationName(moves ? "pass_on" : "keep"));
-    Emitter branch(&state_, id);
-    const InstructionId parameter = branch.builder().Make(Opcode::kParameter, shape, {}, {}, 0);
-    branch.builder().SetRoot(moves ? branch.FromTiles(parameter, loop.frame, loop.axes, Rotation(loop.tiles))
-                                   : parameter);
-    branches[moves ? 0 : 1] = id;
-  }
-  return b.Make(
-      Opcode::kConditional, shape, {condition, array, array},
-      {Builder::Calls(Attr::kTrueComputation, branches[0]), Builder::Calls(Attr::kFalseComputation, branches[1])});
-}
-
-InstructionId ComputationPartitioner::RunLoop(const DotLoop& loop, absl::Span<const InstructionId> state,
-                                              const std::function<DotState(Emitter*, DotState)>& step) {
-  // The state ends with the number of the step.
-  std::vector<InstructionId> init(state.begin(), state.end());
-  init.push_back(builder().MakeScalarConstant(ElementType::kS32, 0));
-  const InstructionId tuple = builder().MakeTuple(init);
+ComputationPartitioner::DotState ComputationPartitioner::RunLoop(
+    int64_t end, const DotState& state, const std::function<DotState(Emitter*, DotState)>& step) {
+  const InstructionId tuple = builder().MakeTuple(state);
   const Shape shape = builder().shape_of(tuple);
-  const auto last = static_cast<int64_t>(init.size()) - 1;
+  const auto last = static_cast<int64_t>(state.size()) - 1;
 
   const ComputationId condition = module_.AddComputation(module_.UniqueComputationName("windowed_dot_condition"));
   Emitter test(&state_, condition);
   const InstructionId seen = test.builder().Make(Opcode::kParameter, shape, {}, {}, 0);
-  const InstructionId tiles = test.Constant(loop.tiles), tile = test.builder().MakeElement(seen, last);
-  test.builder().SetRoot(test.builder().MakeCompare(ComparisonDirection::kLt, tile, tiles));
+  const InstructionId limit = test.Constant(end), number = test.builder().MakeElement(seen, last);
+  test.builder().SetRoot(test.builder().MakeCompare(ComparisonDirection::kLt, number, limit));
 
   const ComputationId body = module_.AddComputation(module_.UniqueComputationName("windowed_dot_body"));
   Emitter e(&state_, body);
@@ -170,8 +149,11 @@ InstructionId ComputationPartitioner::RunLoop(const DotLoop& loop, absl::Span<co
   std::vector<InstructionId> elements;
   for (int64_t k = 0; k <= last; ++k) elements.push_back(e.builder().MakeElement(parameter, k));
   e.builder().SetRoot(e.builder().MakeTuple(step(&e, std::move(elements))));
-  return builder().Make(Opcode::kWhile, shape, {tuple},
-                        {Builder::Calls(Attr::kCondition, condition), Builder::Calls(Attr::kBody, body)});
+  const InstructionId done = builder().Make(
+      Opcode::kWhile, shape, {tuple}, {Builder::Calls(Attr::kCondition, condition), Builder::Calls(Attr::kBody, body)});
+  elements.clear();
+  for (int64_t k = 0; k <= last; ++k) elements.push_back(builder().MakeElement(done, k));
+  return elements;
 }
 
 Value ComputationPartitioner::GatheredDot(const DotLoop& loop, LocalOp* op) {
@@ -206,7 +188,7 @@ Value ComputationPartitioner::GatheredDot(const DotLoop& loop, LocalOp* op) {
   }
   const Shape result = builder().shapes().Array(type, buffer);
   const InstructionId zeros = builder().MakeSplat(result, emitter_.Scalar(type, 0));
-  const InstructionId done = RunLoop(loop, {part, whole, zeros}, [&](Emitter* e, std::vector<InstructionId> state) {
+  const auto add = [&](Emitter* e, DotState state) {
     Builder& b = e->builder();
     const Shape s32 = b.shapes().Scalar(ElementType::kS32);
     const InstructionId count = state[3];
@@ -226,12 +208,19 @@ Value ComputationPartitioner::GatheredDot(const DotLoop& loop, LocalOp* op) {
       state[2] = b.Make(Opcode::kAdd, result, {state[2], product});
     }
     state[3] = e->Plus(count, e->Constant(1));
-    const InstructionId more = b.MakeCompare(ComparisonDirection::kLt, state[3], e->Constant(loop.tiles));
-    state[0] = PassOn(e, loop, state[0], more);
     return state;
+  };
+  // While a part is used, the next one comes in; after the last none does.
+  const InstructionId first = builder().MakeScalarConstant(ElementType::kS32, 0);
+  DotState state = RunLoop(loop.tiles - 1, {part, whole, zeros, first}, [&](Emitter* e, DotState now) {
+    const InstructionId next = e->FromTiles(now[0], loop.frame, loop.axes, Rotation(loop.tiles));
+    DotState after = add(e, std::move(now));
+    after[0] = next;
+    return after;
   });
-  owner_.TakeName(done, i);
-  const InstructionId product = emitter_.SliceTo(builder().MakeElement(done, 2), local);
+  state = add(&emitter_, std::move(state));
+  owner_.TakeName(state[2], i);
+  const InstructionId product = emitter_.SliceTo(state[2], local);
   return {{product, i.shape(), op->results[0]}};
 }
 
@@ -252,23 +241,27 @@ std::optional<Value> ComputationPartitioner::ScatteredDot(const DotLoop& loop, L
   const ElementType type = i.shape().element_type();
   const Shape result = builder().shapes().Array(type, sizes);
   const InstructionId zeros = builder().MakeSplat(result, emitter_.Scalar(type, 0));
-  const InstructionId done =
-      RunLoop(loop, {sliced, operands[ToSize(other)], zeros}, [&](Emitter* e, std::vector<InstructionId> state) {
-        Builder& b = e->builder();
-        const Shape s32 = b.shapes().Scalar(ElementType::kS32);
-        state[3] = e->Plus(state[3], e->Constant(1));
-        InstructionId tile = e->Plus(e->TileNumber(loop.frame, loop.axes), state[3]);
-        tile = b.Make(Opcode::kRemainder, s32, {tile, e->Constant(loop.tiles)});
-        const InstructionId slice = SliceTile(e, state[0], own_dim, e->Times(tile, size), size);
-        const InstructionId product =
-            loop.operand == 0 ? LocalDot(e, i, slice, state[1], sizes) : LocalDot(e, i, state[1], slice, sizes);
-        const InstructionId sum = b.Make(Opcode::kAdd, result, {state[2], product});
-        const InstructionId more = b.MakeCompare(ComparisonDirection::kLt, state[3], e->Constant(loop.tiles));
-        state[2] = PassOn(e, loop, sum, more);
-        return state;
-      });
-  owner_.TakeName(done, i);
-  return Value{{builder().MakeElement(done, 2), i.shape(), op->results[0]}};
+  const auto add = [&](Emitter* e, DotState state) {
+    Builder& b = e->builder();
+    const Shape s32 = b.shapes().Scalar(ElementType::kS32);
+    state[3] = e->Plus(state[3], e->Constant(1));
+    InstructionId tile = e->Plus(e->TileNumber(loop.frame, loop.axes), state[3]);
+    tile = b.Make(Opcode::kRemainder, s32, {tile, e->Constant(loop.tiles)});
+    const InstructionId slice = SliceTile(e, state[0], own_dim, e->Times(tile, size), size);
+    const InstructionId product =
+        loop.operand == 0 ? LocalDot(e, i, slice, state[1], sizes) : LocalDot(e, i, state[1], slice, sizes);
+    state[2] = b.Make(Opcode::kAdd, result, {state[2], product});
+    return state;
+  };
+  // While a sum travels, what is added to it is computed; after the last step it is where it belongs.
+  const InstructionId first = builder().MakeScalarConstant(ElementType::kS32, 0);
+  DotState state = add(&emitter_, {sliced, operands[ToSize(other)], zeros, first});
+  state = RunLoop(loop.tiles, state, [&](Emitter* e, DotState now) {
+    now[2] = e->FromTiles(now[2], loop.frame, loop.axes, Rotation(loop.tiles));
+    return add(e, std::move(now));
+  });
+  owner_.TakeName(state[2], i);
+  return Value{{state[2], i.shape(), op->results[0]}};
 }
 
 }  // namespace hlokit::spmd

@@ -263,14 +263,16 @@ bool ComputationPartitioner::DivideKernel(Instruction i, DividedOp* op) {
   DivideConvolution(i, op);
   const ConvolutionDims dims = ConvolutionDims::Of(i);
   const WindowView window = WindowView::Of(i);
-  const Leaf& kernel = LeafOf(i.operand(1));
+  const Leaf &input = LeafOf(i.operand(0)), &kernel = LeafOf(i.operand(1));
   bool any = false;
   for (int64_t s = 0; s < dims.spatial_rank() && s < window.rank(); ++s) {
     const int64_t d = dims.input_spatial[ToSize(s)], k = dims.kernel_spatial[ToSize(s)];
     const bool is_window = sharding::SpatialKindOf(i, s) == sharding::ConvolutionSpatialKind::kWindow;
-    if (!is_window || window[s].reversal || kernel.tiling->tiles(k) == 1) continue;
-    // Kernel element k needs the inputs of all results: a window whose size is that of the result.
     const int64_t output = i.shape().dim(dims.output_spatial[ToSize(s)]);
+    // A large kernel, as of the gradient of weights, is divided as the input is.
+    const bool large = kernel.shape.dim(k) > output && input.tiling->tiles(d) > 1;
+    if (!is_window || window[s].reversal || (kernel.tiling->tiles(k) == 1 && !large)) continue;
+    // Kernel element k needs the inputs of all results: a window whose size is that of the result.
     HaloWindow along;
     along.input = i.operand(0).shape().dim(d);
     along.output = along.end = kernel.shape.dim(k);
