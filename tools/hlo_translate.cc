@@ -21,6 +21,8 @@
 #include "parser/proto/proto_file.h"
 #include "parser/stablehlo/export/export.h"
 #include "parser/stablehlo/import/convert.h"
+#include "parser/stablehlo/refine/refine.h"
+#include "parser/stablehlo/verify/verify.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/module_file.h"
 #include "tools/cli/output_file.h"
@@ -127,6 +129,14 @@ std::unique_ptr<mlir::Module> ParseProgram(const cli::InputPart& part, const Fla
   options.max_literal_bytes = flags.input.parse.max_literal_bytes;
   options.verify = flags.verify;
   std::unique_ptr<mlir::Module> program = ParseStablehloProgram(part.source, part.text, options, &sink);
+  if (program != nullptr && !flags.input.parse.sizes.empty()) {
+    stablehlo::RefineOptions refine;
+    refine.entry = flags.input.parse.entry;
+    refine.sizes = flags.input.parse.sizes;
+    if (stablehlo::RefineProgram(program.get(), refine, &sink) && flags.verify) {
+      stablehlo::VerifyProgram(*program, &sink);
+    }
+  }
   diagnostics->Show(sink, *part.source);
   return sink.has_errors() ? nullptr : std::move(program);
 }

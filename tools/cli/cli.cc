@@ -358,6 +358,11 @@ void InputOptions::AddFlags(CLI::App* app) {
                   "function of a StableHLO program that becomes the entry computation, by default main")
       ->type_name("NAME")
       ->group(group);
+  app->add_option("--shape", parse.sizes,
+                  "sizes that a StableHLO program leaves open: of a dimension variable, b=8, or of an argument, arg0=8x4")
+      ->type_name("NAME=SIZE,...")
+      ->allow_extra_args(false)  // the next argument is a file
+      ->group(group);
   app->add_option_function<std::string>(
          "--diagnostics", [this](const std::string& format) { json_diagnostics = format == "json"; },
          "format of errors and warnings on standard error: text or json")
