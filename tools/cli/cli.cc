@@ -358,8 +358,9 @@ void InputOptions::AddFlags(CLI::App* app) {
                   "function of a StableHLO program that becomes the entry computation, by default main")
       ->type_name("NAME")
       ->group(group);
-  app->add_option("--shape", parse.sizes,
-                  "sizes that a StableHLO program leaves open: of a dimension variable, b=8, or of an argument, arg0=8x4")
+  app->add_option(
+         "--shape", parse.sizes,
+         "sizes that a StableHLO program leaves open: of a dimension variable, b=8, or of an argument, arg0=8x4")
       ->type_name("NAME=SIZE,...")
       ->allow_extra_args(false)  // the next argument is a file
       ->group(group);
@@ -403,9 +404,12 @@ std::vector<InputPart> DiagnosticReporter::Read(const std::string& path) {
   return parts;
 }
 
-std::unique_ptr<Module> DiagnosticReporter::Parse(const InputPart& part, std::shared_ptr<Context> context) {
+std::unique_ptr<Module> DiagnosticReporter::ParseWithSizes(const InputPart& part, std::shared_ptr<Context> context,
+                                                           const std::vector<std::string>& sizes) {
   DiagnosticSink sink;
-  return Finish(part, &sink, ParseModulePart(part.source, part.text, options_.parse, &sink, std::move(context)));
+  ParseOptions parse = options_.parse;
+  parse.sizes.insert(parse.sizes.end(), sizes.begin(), sizes.end());
+  return Finish(part, &sink, ParseModulePart(part.source, part.text, parse, &sink, std::move(context)));
 }
 
 std::unique_ptr<Module> DiagnosticReporter::ParseWithParts(const InputPart& part,

@@ -321,6 +321,9 @@ bool Refiner::WalkOperation(const mlir::Operation& source, RefinedRegion* out) {
   RefinedOp made = Copy(op);
   if (!options_.shapes) {
     if (!WalkRegions(op, &made)) return false;
+    if (made.regions.empty() && made.operands.empty() && made.results.size() == 1) {
+      values_[made.results[0]].constant = Fold(n(), made, values_);
+    }
     if (options_.dynamism) Canonicalize(&made, out);
     out->operations.push_back(std::move(made));
     return true;
@@ -340,6 +343,9 @@ bool Refiner::WalkOperation(const mlir::Operation& source, RefinedRegion* out) {
 RefinedOp Refiner::CopyWhole(const mlir::Operation& source) {
   const mlir::Operation op = source;
   RefinedOp made = Copy(op);
+  if (made.regions.empty() && made.operands.empty() && made.results.size() == 1) {
+    values_[made.results[0]].constant = Fold(n(), made, values_);
+  }
   for (uint32_t i = 0; i < op.region_count; ++i) {
     made.regions.push_back(std::make_unique<RefinedRegion>());
     RefinedRegion* const region = made.regions.back().get();
@@ -390,9 +396,13 @@ void Refiner::AddOperations(BlockId block, RefinedRegion* out) {
   for (OperationId id = m_.blocks[block.value].first; id.valid(); id = m_.op(id).next) {
     const mlir::Operation& op = m_.op(id);
     if (op.kind() != OpKind::kFuncFunc) {
-      out->operations.push_back(CopyWhole(op));
+      RefinedOp made = CopyWhole(op);
+      if (!options_.shapes && options_.dynamism) Canonicalize(&made, out);
+      out->operations.push_back(std::move(made));
     } else if (variants_of_.contains(id.value)) {
       AddVariants(id, out);
+    } else if (!options_.shapes) {
+      out->operations.push_back(CopyWhole(op));
     } else if (SymbolText(n(), m_.attribute(op, "sym_visibility")).empty() &&
                (!m_.attribute(op, "sym_visibility").valid() ||
                 n().text(m_.attribute(op, "sym_visibility")) != "private")) {
@@ -443,6 +453,9 @@ bool RefineProgram(mlir::Module* program, const RefineOptions& options, Diagnost
   const std::vector<SizedArgument> arguments = ArgumentsOf(*program, entry);
   const absl::StatusOr<std::vector<NodeId>> types = TypesWithSizes(arguments, options.sizes, &program->nodes);
   if (!types.ok()) return fail(std::string(types.status().message().data(), types.status().message().size()));
+  const bool any_open = std::any_of(arguments.begin(), arguments.end(),
+                                    [&](const SizedArgument& a) { return IsOpen(program->nodes, a.type); });
+  if (!any_open && options.shapes && options.dynamism) return true;  // a program of static shapes stays as it is
   for (size_t i = 0; i < types->size(); ++i) {
     if (!options.shapes || !IsOpen(program->nodes, (*types)[i])) continue;
     std::string open;
