@@ -24,6 +24,7 @@
 #include "parser/formats/source_names.h"
 #include "tools/cli/completion.h"
 #include "tools/cli/empty_value.h"
+#include "tools/cli/flags/custom_call_flag.h"
 #include "tools/cli/help_format.h"
 #include "tools/cli/kept_messages.h"
 #include "tools/cli/number_flag.h"
@@ -215,7 +216,11 @@ int Main(int (*run)(int argc, char** argv), int argc, char** argv) {
   const std::string_view program = argc > 0 ? argv[0] : "";
   if (argc > 0) InstallOutOfMemoryHandlers(program.substr(program.rfind('/') + 1), kInternal);
   try {
-    return run(argc, argv);
+    const int exit_code = run(argc, argv);
+    if (const std::string note = StubbedCallsNote(); !note.empty()) {
+      PrintError(StrCat(ToolName(), ": ", Printable(note), "\n"));
+    }
+    return exit_code;
   } catch (const std::bad_alloc&) {
     PrintError(StrCat(ToolName(), ": internal error: out of memory\n"));
   } catch (const std::exception& e) {

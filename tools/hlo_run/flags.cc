@@ -9,6 +9,7 @@
 #include "interp/processor/instruction_set.h"
 #include "ir/core/str_cat.h"
 #include "passes/core/pipeline.h"
+#include "tools/cli/flags/custom_call_flag.h"
 #include "tools/cli/flags/memory_flag.h"
 #include "tools/cli/help_format.h"
 #include "tools/cli/number_flag.h"
@@ -282,6 +283,7 @@ void AddEngineFlags(CLI::App* app, Flags* flags) {
          "--print-values, --dump-values, --debug-nans, --isolate or --replay shows instructions of the module, "
          "or it has rng; else none")
       ->type_name("PIPELINE");
+  cli::AddStubCustomCalls(app);
   flags->engine_flags.AddTo(app);
   app->add_option_function<std::string>(
          "--mixed-precision",
