@@ -24,6 +24,7 @@
 #include "passes/reduce/reduction.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/crash/interrupt.h"
+#include "tools/cli/flags/custom_call_flag.h"
 #include "tools/cli/module_file.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
@@ -117,6 +118,7 @@ void AddFlags(CLI::App* app, Flags* flags) {
   app->add_flag("--resume", flags->resume, "begin with the output file of an earlier run, if there is one");
   app->add_flag("--json", flags->json, "print the counts as JSON on standard error");
   app->add_flag("--progress,!--no-progress", flags->progress, "show a progress line on a terminal (default on)");
+  cli::AddStubCustomCalls(app);
   flags->input.AddFlags(app);
   app->footer(
       StrCat("Exit status:\n  0  reduced, or already small\n  1  the module is invalid or not interesting\n"

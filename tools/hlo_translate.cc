@@ -21,6 +21,9 @@
 #include "parser/proto/proto_file.h"
 #include "parser/stablehlo/export/export.h"
 #include "parser/stablehlo/import/convert.h"
+#include "parser/stablehlo/refine/refine.h"
+#include "parser/stablehlo/refine/refine_passes.h"
+#include "parser/stablehlo/verify/verify.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/module_file.h"
 #include "tools/cli/output_file.h"
@@ -37,6 +40,8 @@ constexpr char kExamples[] = R"(Examples:
   hlo-translate model.hlo -o model.mlir.bc     HLO to a portable artifact of StableHLO
   hlo-translate x.mlir --target=1.9.5 -o x.mlir.bc
                                                one that an older StableHLO reads
+  hlo-translate model.bin --shape b=8 --to=stablehlo
+                                               jax.export's file with the size of a dimension
   hlo-translate dump.hlo -o dump.pb            HLO text to XLA's HloProto
   hlo-translate --to=textproto snapshot.pb     a message as text, with nothing lost
   hlo-translate --message=OpSharding --to=proto-json x.pb
@@ -55,6 +60,8 @@ struct Flags {
   std::optional<std::string> release;  // --target, of which Check makes
   int64_t target = bytecode::kNewestMinor;
   stablehlo::ConvertOptions convert;
+  std::string passes;
+  std::optional<stablehlo::RefineOptions> refine;  // of --passes, of which Check makes it
   cli::InputOptions input;
 
   void AddTo(CLI::App* app);
@@ -127,6 +134,14 @@ std::unique_ptr<mlir::Module> ParseProgram(const cli::InputPart& part, const Fla
   options.max_literal_bytes = flags.input.parse.max_literal_bytes;
   options.verify = flags.verify;
   std::unique_ptr<mlir::Module> program = ParseStablehloProgram(part.source, part.text, options, &sink);
+  if (program != nullptr && (!flags.input.parse.sizes.empty() || flags.refine)) {
+    stablehlo::RefineOptions refine = flags.refine.value_or(stablehlo::RefineOptions());
+    refine.entry = flags.input.parse.entry;
+    refine.sizes.insert(refine.sizes.end(), flags.input.parse.sizes.begin(), flags.input.parse.sizes.end());
+    if (stablehlo::RefineProgram(program.get(), refine, &sink) && flags.verify) {
+      stablehlo::VerifyProgram(*program, &sink);
+    }
+  }
   diagnostics->Show(sink, *part.source);
   return sink.has_errors() ? nullptr : std::move(program);
 }
@@ -150,6 +165,9 @@ std::string FindUselessFlag(const Flags& flags, const std::vector<cli::InputPart
     if (!flags.message.empty() || LooksLikeStablehlo(part.text) == to_program) continue;
     (to_program ? exports : imports) = true;
   }
+  const bool programs =
+      std::any_of(parts.begin(), parts.end(), [](const cli::InputPart& part) { return LooksLikeStablehlo(part.text); });
+  if (flags.refine && !programs) return "--passes requires a StableHLO program";
   if (flags.convert.return_tuple && !imports) return "--return-tuple requires a translation from StableHLO to HLO";
   if (flags.convert.use_tuple_args && !imports) return "--tuple-args requires a translation from StableHLO to HLO";
   if (flags.convert.as_xla && !imports && !exports) return "--as-xla requires a translation between StableHLO and HLO";
@@ -213,6 +231,10 @@ void Flags::AddTo(CLI::App* app) {
       ->type_name("NAME");
   app->add_option("--target", release, "with --to=artifact: the release of StableHLO that is to read it, as 1.9.5")
       ->type_name("VERSION");
+  app->add_option("--passes", passes,
+                  "passes over a StableHLO program: stablehlo-refine-arguments{types=tensor<8x4xf32>,...}, "
+                  "stablehlo-refine-shapes, stablehlo-canonicalize-dynamism; --shape runs all of them")
+      ->type_name("PASSES");
   app->add_flag("--generic", generic, "write StableHLO in the generic form of MLIR");
   app->add_flag("--debug-info", debug_info, "write the locations of StableHLO operations");
   app->add_flag("--verify,!--no-verify", verify, "verify the module (default on)");
@@ -237,6 +259,11 @@ std::optional<int> Flags::Check() {
   }
   if ((generic || debug_info) && FormatOf(*this).name != kStablehlo) {
     return cli::UsageError(kTool, StrCat(generic ? "--generic" : "--debug-info", " requires --to=", kStablehlo));
+  }
+  if (!passes.empty()) {
+    absl::StatusOr<stablehlo::RefineOptions> parsed = stablehlo::ParseRefinePasses(passes);
+    if (!parsed.ok()) return cli::UsageError(kTool, StrCat("--passes: ", std::string(parsed.status().message())));
+    refine = *std::move(parsed);
   }
   convert.entry = input.parse.entry;
   convert.max_literal_bytes = input.parse.max_literal_bytes;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "interp/custom_calls/gpu_calls.h"
+#include "interp/custom_calls/lapack_calls.h"
 #include "interp/custom_calls/matrix_calls.h"
 #include "interp/custom_calls/tpu_calls.h"
 #include "ir/core/str_cat.h"
@@ -54,11 +56,14 @@ std::string UnknownTargetMessage(std::string_view target, const CustomCallRegist
   std::string message = StrCat("no function for custom-call target \"", target, "\"; there are TopK, xla.sdy.*");
   for (std::string_view call : MatrixCallTargets()) StrAppend(&message, ", ", call);
   for (std::string_view call : TpuCallTargets()) StrAppend(&message, ", ", call);
+  for (std::string_view call : GpuCallTargets()) StrAppend(&message, ", ", call);
+  StrAppend(&message, ", ", kLapackTargets);
   for (std::string_view marker : kMarkers) StrAppend(&message, ", ", marker);
   for (std::string_view nop : kNops) StrAppend(&message, ", ", nop);
   if (registry != nullptr) {
     for (const std::string& registered : registry->Targets()) StrAppend(&message, ", ", registered);
   }
+  StrAppend(&message, "; --stub-custom-calls makes up a result");
   return message;
 }
 

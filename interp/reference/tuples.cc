@@ -10,7 +10,7 @@
 #include "interp/custom_calls/layout_constraints.h"
 #include "interp/custom_calls/matrix_calls.h"
 #include "interp/custom_calls/operand_aliases.h"
-#include "interp/custom_calls/tpu_calls.h"
+#include "interp/custom_calls/process_calls.h"
 #include "interp/reference/ops.h"
 
 namespace hlokit::reference {
@@ -114,10 +114,11 @@ SlotValue CustomCall(Op& op) {
   const interp::CustomCallRegistry* registry = op.run.options.custom_calls;
   const interp::CustomCallFunction* registered = registry == nullptr ? nullptr : registry->Find(target);
   const interp::MatrixCall matrix = interp::FindMatrixCall(target);
-  if (registered != nullptr || matrix != nullptr) return CallFunction(op, registered, matrix);
-  if (const interp::CustomCallFunction built_in = interp::TpuCallFor(op.instruction); built_in != nullptr) {
-    return CallFunction(op, &built_in, nullptr);
+  if (registered != nullptr) return CallFunction(op, registered, nullptr);
+  if (const interp::CustomCallFunction function = interp::FunctionFor(op.instruction); function != nullptr) {
+    return CallFunction(op, &function, nullptr);
   }
+  if (matrix != nullptr) return CallFunction(op, nullptr, matrix);
   if (interp::IsMarkerTarget(target) && !op.operands.empty() &&
       SameShape(op.instruction.operand(0).shape(), op.shape, true)) {
     return op.operands[0];

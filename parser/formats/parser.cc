@@ -16,9 +16,48 @@
 #include "parser/mlir/parser.h"
 #include "parser/proto/proto_file.h"
 #include "parser/stablehlo/import/convert.h"
+#include "parser/stablehlo/refine/refine.h"
+#include "parser/stablehlo/verify/verify.h"
 #include "parser/text/text_cursor.h"
 
 namespace hlokit {
+namespace {
+
+std::unique_ptr<Module> ParseStablehlo(std::shared_ptr<const SourceBuffer> source, std::string_view text,
+                                       const ParseOptions& options, DiagnosticSink* sink,
+                                       std::shared_ptr<Context> context) {
+  mlir::MlirOptions mlir;
+  mlir.max_nesting = std::min(mlir.max_nesting, options.max_nesting);
+  mlir.max_operations = std::min(mlir.max_operations, options.max_instructions);
+  mlir.max_literal_bytes = options.max_literal_bytes;
+  mlir.verify = options.verify_stablehlo;
+  const std::unique_ptr<mlir::Module> program = ParseStablehloProgram(std::move(source), text, mlir, sink);
+  if (program == nullptr) return nullptr;
+  if (!options.sizes.empty()) {
+    stablehlo::RefineOptions refine;
+    refine.entry = options.entry;
+    refine.sizes = options.sizes;
+    if (!stablehlo::RefineProgram(program.get(), refine, sink)) return nullptr;
+    if (options.verify_stablehlo) stablehlo::VerifyProgram(*program, sink);
+    if (sink->has_errors()) return nullptr;
+  }
+  stablehlo::ConvertOptions convert;
+  convert.entry = options.entry;
+  convert.max_literal_bytes = options.max_literal_bytes;
+  std::unique_ptr<Module> module = stablehlo::ConvertToHlo(*program, convert, sink, std::move(context));
+  if (module != nullptr || !options.sizes.empty()) return module;
+  std::string open;
+  for (const std::string& size : stablehlo::OpenSizes(*program, options.entry)) {
+    StrAppend(&open, open.empty() ? "" : ", ", size);
+  }
+  if (!open.empty()) {
+    sink->Warning(DiagnosticKind::kUnsupported, {}, StrCat("the program leaves sizes open: ", open),
+                  "--shape NAME=SIZE gives them");
+  }
+  return nullptr;
+}
+
+}  // namespace
 
 std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> source, std::string_view text,
                                         const ParseOptions& options, DiagnosticSink* sink,
@@ -49,17 +88,7 @@ std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> sour
     return nullptr;
   }
   if (LooksLikeStablehlo(text)) {
-    mlir::MlirOptions mlir;
-    mlir.max_nesting = std::min(mlir.max_nesting, options.max_nesting);
-    mlir.max_operations = std::min(mlir.max_operations, options.max_instructions);
-    mlir.max_literal_bytes = options.max_literal_bytes;
-    mlir.verify = options.verify_stablehlo;
-    const std::unique_ptr<mlir::Module> program = ParseStablehloProgram(source, text, mlir, sink);
-    if (program == nullptr) return nullptr;
-    stablehlo::ConvertOptions convert;
-    convert.entry = options.entry;
-    convert.max_literal_bytes = options.max_literal_bytes;
-    return stablehlo::ConvertToHlo(*program, convert, sink, std::move(context));
+    return ParseStablehlo(std::move(source), text, options, sink, std::move(context));
   }
   const bool own_context = context == nullptr;
   if (own_context) context = std::make_shared<Context>();

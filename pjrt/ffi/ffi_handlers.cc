@@ -12,7 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "interp/custom_calls/custom_call_device.h"
 #include "interp/custom_calls/matrix_calls.h"
-#include "interp/custom_calls/tpu_calls.h"
+#include "interp/custom_calls/process_calls.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/frontend_attributes.h"
 #include "pjrt/ffi/ffi_attributes.h"
@@ -178,7 +178,7 @@ bool IsTypedCall(Instruction i) {
 bool IsBuiltIn(Instruction call) {
   const std::string_view target = call.string_attr(Attr::kCustomCallTarget);
   return interp::IsMarkerTarget(target) || interp::IsNopTarget(target) || target == "TopK" ||
-         interp::FindMatrixCall(target) != nullptr || interp::TpuCallFor(call) != nullptr;
+         interp::FindMatrixCall(target) != nullptr || interp::FunctionFor(call) != nullptr;
 }
 
 // Asks a handler what it is.

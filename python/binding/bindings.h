@@ -25,6 +25,7 @@ void BindAnalyses(pybind11::module_& m);
 void BindSimulation(pybind11::module_& m);
 void BindView(pybind11::module_& m);
 void BindExecutable(pybind11::module_& m);
+void BindCustomCalls(pybind11::module_& m);
 void BindTracer(pybind11::module_& m);
 void BindCapturedGraph(pybind11::module_& m);
 void BindTorchSession(pybind11::module_& m);

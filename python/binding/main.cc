@@ -19,6 +19,7 @@ PYBIND11_MODULE(_hlokit, m) {
   hlokit::python::BindSimulation(m);
   hlokit::python::BindView(m);
   hlokit::python::BindExecutable(m);
+  hlokit::python::BindCustomCalls(m);
   hlokit::python::BindTracer(m);
   hlokit::python::BindCapturedGraph(m);
   hlokit::python::BindTorchSession(m);

@@ -31,7 +31,27 @@ namespace {
 
 constexpr uint64_t kMaxFileBytes = uint64_t{1} << 32;
 
-ModulePtr Parse(std::shared_ptr<const SourceBuffer> source, bool verify, bool allow_unknown, const std::string& entry) {
+// Returns the sizes of a dictionary: {"b": 8, "arg0": (8, 4)}; none of None.
+std::vector<std::string> SizesOf(const py::object& shape) {
+  std::vector<std::string> sizes;
+  if (shape.is_none()) return sizes;
+  if (!py::isinstance<py::dict>(shape)) throw py::type_error("shape: expected a dictionary of sizes by name");
+  for (const auto& [name, size] : shape.cast<py::dict>()) {
+    std::string text;
+    if (py::isinstance<py::int_>(size)) {
+      text = StrCat(size.cast<int64_t>());
+    } else {
+      text = "[";
+      for (const py::handle item : size) StrAppend(&text, text.size() == 1 ? "" : ",", item.cast<int64_t>());
+      text += "]";
+    }
+    sizes.push_back(StrCat(name.cast<std::string>(), "=", text));
+  }
+  return sizes;
+}
+
+ModulePtr Parse(std::shared_ptr<const SourceBuffer> source, bool verify, bool allow_unknown, const std::string& entry,
+                std::vector<std::string> sizes) {
   DiagnosticSink sink;
   std::unique_ptr<Module> module;
   bool valid = true;
@@ -40,6 +60,7 @@ ModulePtr Parse(std::shared_ptr<const SourceBuffer> source, bool verify, bool al
     ParseOptions options;
     options.allow_unknown = allow_unknown;
     options.entry = entry;
+    options.sizes = std::move(sizes);
     options.check_shapes_after_errors = true;
     options.verify_stablehlo = verify;
     module = ParseModule(source, options, &sink);
@@ -56,7 +77,7 @@ ModulePtr Parse(std::shared_ptr<const SourceBuffer> source, bool verify, bool al
 }
 
 ModulePtr ParseText(const py::object& text, const std::string& name, bool verify, bool allow_unknown,
-                    const std::string& entry) {
+                    const std::string& entry, const py::object& shape) {
   std::string bytes;
   if (py::isinstance<py::bytes>(text)) {
     bytes = text.cast<std::string>();
@@ -69,10 +90,12 @@ ModulePtr ParseText(const py::object& text, const std::string& name, bool verify
       ModuleFormatOfPath(bytes) != nullptr) {
     Throw("ParseError", StrCat("`", bytes, "` is the name of a file: load reads it, parse takes its text"));
   }
-  return Parse(std::make_shared<const SourceBuffer>(name, std::move(bytes)), verify, allow_unknown, entry);
+  return Parse(std::make_shared<const SourceBuffer>(name, std::move(bytes)), verify, allow_unknown, entry,
+               SizesOf(shape));
 }
 
-ModulePtr Load(const py::object& path, bool verify, bool allow_unknown, const std::string& entry) {
+ModulePtr Load(const py::object& path, bool verify, bool allow_unknown, const std::string& entry,
+               const py::object& shape) {
   const std::string name = py::module_::import("os").attr("fspath")(path).cast<std::string>();
   absl::StatusOr<std::shared_ptr<const SourceBuffer>> source;
   {
@@ -84,7 +107,7 @@ ModulePtr Load(const py::object& path, bool verify, bool allow_unknown, const st
     PyErr_SetString(absl::IsNotFound(source.status()) ? PyExc_FileNotFoundError : PyExc_OSError, message.c_str());
     throw py::error_already_set();
   }
-  return Parse(*std::move(source), verify, allow_unknown, entry);
+  return Parse(*std::move(source), verify, allow_unknown, entry, SizesOf(shape));
 }
 
 // Returns the options of the form: "default", "short", "canonical", "lossless", with toggles by name.
@@ -398,13 +421,16 @@ m.entry, m.computations and m["name"] give computations and instructions; str(m)
       });
 
   m.def("parse", &ParseText, py::arg("text"), py::arg("name") = "<string>", py::kw_only(), py::arg("verify") = true,
-        py::arg("allow_unknown") = false, py::arg("entry") = "",
+        py::arg("allow_unknown") = false, py::arg("entry") = "", py::arg("shape") = py::none(),
         R"(Parses a module: HLO text, StableHLO, JSON, or one of XLA's protocol buffers.
 
-`entry` names the function of a StableHLO program that is its entry computation, @main by default. Raises ParseError, or
+`entry` names the function of a StableHLO program that is its entry computation, @main by default. `shape`
+gives sizes that it leaves open, as jax.export with symbolic dimensions does: {"b": 8} of a dimension variable, or
+{"arg0": (8, 4)} of an argument. Raises ParseError, or
 VerifyError unless verify is False; both have .diagnostics.)");
   m.def("load", &Load, py::arg("path"), py::kw_only(), py::arg("verify") = true, py::arg("allow_unknown") = false,
-        py::arg("entry") = "", "Reads a file in any format that parse takes; compressed ones too.");
+        py::arg("entry") = "", py::arg("shape") = py::none(),
+        "Reads a file in any format that parse takes; compressed ones too.");
 }
 
 }  // namespace hlokit::python

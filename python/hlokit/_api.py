@@ -33,6 +33,8 @@ from ._hlokit import (
     module,
     parse,
     passes,
+    register_custom_call,
+    stub_custom_calls,
 )
 from ._passes import module_pass, rewrite
 from ._progress import progress

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Types of the extension module; its docstrings say what each member does.
 from os import PathLike
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, TextIO, Tuple, Union, overload
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, TextIO, Tuple, Union, overload
 
 import numpy
 
@@ -307,9 +307,24 @@ class Executable:
     def statistics(self) -> RunStatistics: ...
 
 def parse(
-    text: Union[str, bytes], name: str = "<string>", *, verify: bool = True, allow_unknown: bool = False, entry: str = ""
+    text: Union[str, bytes],
+    name: str = "<string>",
+    *,
+    verify: bool = True,
+    allow_unknown: bool = False,
+    entry: str = "",
+    shape: Optional[Mapping[str, Union[int, Sequence[int]]]] = None,
 ) -> Module: ...
-def load(path: _Path, *, verify: bool = True, allow_unknown: bool = False, entry: str = "") -> Module: ...
+def register_custom_call(target: str, function: Optional[Callable[..., Any]]) -> None: ...
+def stub_custom_calls(enabled: bool = True) -> None: ...
+def load(
+    path: _Path,
+    *,
+    verify: bool = True,
+    allow_unknown: bool = False,
+    entry: str = "",
+    shape: Optional[Mapping[str, Union[int, Sequence[int]]]] = None,
+) -> Module: ...
 def module(name: str = "module") -> Module: ...
 def diff(a: Module, b: Module) -> Diff: ...
 def fingerprint_diff(

@@ -53,6 +53,7 @@ SweepRow SimulateSweepRow(const std::string& value, const SimulationOptions& opt
           ToMicroseconds(simulation.device_seconds),
           Share(simulation.core_busy, simulation.device_seconds),
           simulated.memory.peak_bytes,
+          simulation.flops,
           use.used_devices,
           use.devices,
           simulated.memory.fits(),
@@ -63,7 +64,7 @@ namespace {
 
 // A row without its texts, which follow.
 struct RowNumbers {
-  double step_us = 0, device_us = 0, busy = 0;
+  double step_us = 0, device_us = 0, busy = 0, flops = 0;
   int64_t peak_bytes = 0, used_devices = 1, devices = 1;
   uint64_t fits = 0;
   uint64_t value_bytes = 0;
@@ -72,7 +73,7 @@ struct RowNumbers {
 }  // namespace
 
 std::string EncodeSweepRow(const SweepRow& row) {
-  const RowNumbers numbers = {row.step_us,      row.device_us, row.busy,           row.peak_bytes,
+  const RowNumbers numbers = {row.step_us,      row.device_us, row.busy,           row.flops,       row.peak_bytes,
                               row.used_devices, row.devices,   row.fits ? 1u : 0u, row.value.size()};
   return StrCat(std::string_view(reinterpret_cast<const char*>(&numbers), sizeof(numbers)), row.value, row.bound);
 }
@@ -88,6 +89,7 @@ void DecodeSweepRow(std::string_view bytes, SweepRow* row) {
           n.device_us,
           n.busy,
           n.peak_bytes,
+          n.flops,
           n.used_devices,
           n.devices,
           n.fits != 0,
@@ -102,6 +104,7 @@ std::string SweepTable(const std::string& what, const std::vector<SweepRow>& row
   for (std::string_view head : {"step", "device"}) PrintCell(head, 15, &writer);
   if (each) PrintCell("an example", 13, &writer);
   for (std::string_view head : {"busy %", "HBM GiB", "fits"}) PrintCell(head, 8, &writer);
+  PrintCell("GFLOP", 12, &writer);
   writer << "bound by        " << what << "\n";
   double longest = 0;
   for (const SweepRow& row : rows) {
@@ -115,6 +118,7 @@ std::string SweepTable(const std::string& what, const std::vector<SweepRow>& row
     PrintCell(FormatFixed(100 * row.busy, 1), 8, &writer);
     PrintCell(FormatFixed(static_cast<double>(row.peak_bytes) / (1 << 30), 2), 8, &writer);
     PrintCell(row.fits ? "yes" : "no", 8, &writer);
+    PrintCell(FormatFixed(row.flops * 1e-9, 3), 12, &writer);
     std::string bound = row.bound;
     bound.resize(std::max<size_t>(bound.size(), 14), ' ');
     writer << bound << "  " << row.value;
@@ -145,6 +149,7 @@ std::string SweepJson(const std::string& what, const std::vector<SweepRow>& rows
                     {"device_time_us", row.device_us},
                     {"core_busy", row.busy},
                     {"peak_bytes", row.peak_bytes},
+                    {"flops", row.flops},
                     {"devices", row.devices},
                     {"used_devices", row.used_devices},
                     {"fits", row.fits},

@@ -29,6 +29,7 @@ struct SweepRow {
   double device_us = 0;
   double busy = 0;
   int64_t peak_bytes = 0;
+  double flops = 0;
   int64_t used_devices = 1;
   int64_t devices = 1;
   bool fits = true;

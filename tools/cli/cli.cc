@@ -24,6 +24,7 @@
 #include "parser/formats/source_names.h"
 #include "tools/cli/completion.h"
 #include "tools/cli/empty_value.h"
+#include "tools/cli/flags/custom_call_flag.h"
 #include "tools/cli/help_format.h"
 #include "tools/cli/kept_messages.h"
 #include "tools/cli/number_flag.h"
@@ -215,7 +216,11 @@ int Main(int (*run)(int argc, char** argv), int argc, char** argv) {
   const std::string_view program = argc > 0 ? argv[0] : "";
   if (argc > 0) InstallOutOfMemoryHandlers(program.substr(program.rfind('/') + 1), kInternal);
   try {
-    return run(argc, argv);
+    const int exit_code = run(argc, argv);
+    if (const std::string note = StubbedCallsNote(); !note.empty()) {
+      PrintError(StrCat(ToolName(), ": ", Printable(note), "\n"));
+    }
+    return exit_code;
   } catch (const std::bad_alloc&) {
     PrintError(StrCat(ToolName(), ": internal error: out of memory\n"));
   } catch (const std::exception& e) {
@@ -358,6 +363,12 @@ void InputOptions::AddFlags(CLI::App* app) {
                   "function of a StableHLO program that becomes the entry computation, by default main")
       ->type_name("NAME")
       ->group(group);
+  app->add_option(
+         "--shape", parse.sizes,
+         "sizes that a StableHLO program leaves open: of a dimension variable, b=8, or of an argument, arg0=8x4")
+      ->type_name("NAME=SIZE,...")
+      ->allow_extra_args(false)  // the next argument is a file
+      ->group(group);
   app->add_option_function<std::string>(
          "--diagnostics", [this](const std::string& format) { json_diagnostics = format == "json"; },
          "format of errors and warnings on standard error: text or json")
@@ -398,9 +409,12 @@ std::vector<InputPart> DiagnosticReporter::Read(const std::string& path) {
   return parts;
 }
 
-std::unique_ptr<Module> DiagnosticReporter::Parse(const InputPart& part, std::shared_ptr<Context> context) {
+std::unique_ptr<Module> DiagnosticReporter::ParseWithSizes(const InputPart& part, std::shared_ptr<Context> context,
+                                                           const std::vector<std::string>& sizes) {
   DiagnosticSink sink;
-  return Finish(part, &sink, ParseModulePart(part.source, part.text, options_.parse, &sink, std::move(context)));
+  ParseOptions parse = options_.parse;
+  parse.sizes.insert(parse.sizes.end(), sizes.begin(), sizes.end());
+  return Finish(part, &sink, ParseModulePart(part.source, part.text, parse, &sink, std::move(context)));
 }
 
 std::unique_ptr<Module> DiagnosticReporter::ParseWithParts(const InputPart& part,

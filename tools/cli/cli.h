@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/core/diagnostic.h"
@@ -104,7 +105,12 @@ class DiagnosticReporter {
   std::vector<InputPart> Read(const std::string& path);
   // Returns the module of a chunk; null after errors. Prints errors and warnings. Modules with a shared context require
   // one thread, but compare faster.
-  std::unique_ptr<Module> Parse(const InputPart& part, std::shared_ptr<Context> context = nullptr);
+  std::unique_ptr<Module> Parse(const InputPart& part, std::shared_ptr<Context> context = nullptr) {
+    return ParseWithSizes(part, std::move(context), {});
+  }
+  // As Parse, of a program with open sizes of which `sizes` are known beside those of the options (ParseOptions).
+  std::unique_ptr<Module> ParseWithSizes(const InputPart& part, std::shared_ptr<Context> context,
+                                         const std::vector<std::string>& sizes);
   // As Parse, with what the file says beyond the module (ParseModuleAndParts).
   std::unique_ptr<Module> ParseWithParts(const InputPart& part, std::unique_ptr<const ForeignParts>* parts);
   // Verifies a parsed module. Prints errors and warnings. Returns false after errors.

@@ -9,6 +9,7 @@
 #include "interp/processor/instruction_set.h"
 #include "ir/core/str_cat.h"
 #include "passes/core/pipeline.h"
+#include "tools/cli/flags/custom_call_flag.h"
 #include "tools/cli/flags/memory_flag.h"
 #include "tools/cli/help_format.h"
 #include "tools/cli/number_flag.h"
@@ -285,6 +286,7 @@ void AddEngineFlags(CLI::App* app, Flags* flags) {
          "--print-values, --dump-values, --debug-nans, --isolate or --replay shows instructions of the module, "
          "or it has rng; else none")
       ->type_name("PIPELINE");
+  cli::AddStubCustomCalls(app);
   flags->engine_flags.AddTo(app);
   app->add_option_function<std::string>(
          "--mixed-precision",
@@ -334,6 +336,24 @@ std::string FindFlagWithoutDevice(const CLI::App& app, const Flags& flags) {
     const std::string flag = option->get_name();
     const bool lists = flag == "--list-devices" || flag == "--print-device";
     if (option->get_group() == SimulationFlags::kGroup && option->count() != 0 && !lists) return flag;
+  }
+  return "";
+}
+
+// Several values of one size, --shape b=8,16, are a sweep. Returns an error; "" if there is none.
+std::string FindSweptSize(Flags* flags) {
+  std::vector<std::string>& sizes = flags->input.parse.sizes;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const size_t comma = sizes[i].find(',');
+    const size_t equals = sizes[i].find('=');
+    const std::string values = sizes[i].substr(std::min(equals, sizes[i].size() - 1) + 1);
+    if (comma == std::string::npos || values.find_first_not_of("0123456789,") != std::string::npos) continue;
+    if (!flags->simulation.sweep.empty()) return "several values of --shape exclude --sweep";
+    if (flags->simulation.device.empty()) return "several values of --shape require --device, which simulates them";
+    flags->simulation.sweep = sizes[i];
+    flags->sweeps_size = true;
+    sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(i));
+    return "";
   }
   return "";
 }
@@ -390,6 +410,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   flags->partitions_given = app.count("--partitions") > 0;
   flags->padding_given = app.count("--padding") > 0;
   const auto usage = [](std::string_view message) { return cli::UsageError("hlo-run", message); };
+  if (const std::string error = FindSweptSize(flags); !error.empty()) return usage(error);
   if (const std::string flag = FindFlagWithoutDevice(app, *flags); !flag.empty()) {
     return usage(StrCat(flag, " requires a simulated target: --device"));
   }

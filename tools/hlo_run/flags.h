@@ -23,6 +23,7 @@ struct Flags {
   std::string path = "-";
   bool verify = true;
   cli::InputOptions input;
+  bool sweeps_size = false;  // the values of simulation.sweep are sizes of the program
   interp::EngineKind engine = interp::EngineKind::kExact;
   // Passes before the run, of programs that the fast engine runs by default; see interp/program/compile.h.
   std::optional<std::string> passes;

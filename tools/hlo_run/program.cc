@@ -3,17 +3,24 @@
 
 #include <utility>
 
+#include "tools/hlo_run/argument_shapes.h"
+
 namespace hlokit::run {
 
 std::optional<Program> ReadProgram(const std::string& path, const Flags& flags, std::shared_ptr<Context> context,
-                                   cli::DiagnosticReporter* diagnostics) {
+                                   cli::DiagnosticReporter* diagnostics, const std::vector<std::string>& sizes) {
   std::vector<cli::InputPart> parts = diagnostics->Read(path);
   if (parts.empty()) return std::nullopt;
   if (parts.size() != 1) {
     diagnostics->ShowError(path, "expected one module in the input", cli::kUsage);
     return std::nullopt;
   }
-  Program program = {parts[0], diagnostics->Parse(parts[0], std::move(context))};
+  std::vector<std::string> known = sizes;
+  if (MayHaveOpenSizes(parts[0].text)) {
+    const std::vector<std::string> shapes = ArgumentShapes(flags.args, flags.args_npy);
+    known.insert(known.end(), shapes.begin(), shapes.end());
+  }
+  Program program = {parts[0], diagnostics->ParseWithSizes(parts[0], std::move(context), known)};
   if (program.module == nullptr) return std::nullopt;
   if (flags.verify && !diagnostics->Verify(program.part, *program.module)) return std::nullopt;
   return program;

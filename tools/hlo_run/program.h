@@ -23,9 +23,10 @@ struct Program {
   std::unique_ptr<Module> module;
 };
 
-// Reads and verifies the one module of a file.
+// Reads and verifies the one module of a file. Sizes that it leaves open are those of --shape, `sizes`, or those of the
+// arguments that the flags name.
 std::optional<Program> ReadProgram(const std::string& path, const Flags& flags, std::shared_ptr<Context> context,
-                                   cli::DiagnosticReporter* diagnostics);
+                                   cli::DiagnosticReporter* diagnostics, const std::vector<std::string>& sizes = {});
 
 // How programs are compiled. Instructions that flags show are those of the module.
 interp::CompileOptions CompileOptionsOf(const Flags& flags);

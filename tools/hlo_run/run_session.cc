@@ -110,11 +110,17 @@ std::unique_ptr<Module> RunSession::ForDevices(const Module& module, DiagnosticS
 bool RunSession::ReadInput() {
   const bool sweeps = !flags_.simulation.sweep.empty();
   const size_t place = flags_.path.find(kSweepPlaceholder);
-  if (sweeps && place != std::string::npos) {
+  if (sweeps && (place != std::string::npos || flags_.sweeps_size)) {
+    const std::string what = flags_.simulation.sweep.substr(0, flags_.simulation.sweep.find('='));
     const SweepPrograms read = [&](const std::string& value) {
       std::string path = flags_.path;
-      std::optional<Program> one =
-          ReadProgram(path.replace(place, kSweepPlaceholder.size(), value), flags_, nullptr, &diagnostics_);
+      std::vector<std::string> sizes;
+      if (flags_.sweeps_size) {
+        sizes = {StrCat(what, "=", value)};
+      } else {
+        path.replace(place, kSweepPlaceholder.size(), value);
+      }
+      std::optional<Program> one = ReadProgram(path, flags_, nullptr, &diagnostics_, sizes);
       return one ? ForDevices(*one->module, nullptr) : nullptr;
     };
     SweepModules(flags_.simulation, read, true, &diagnostics_, processes_);

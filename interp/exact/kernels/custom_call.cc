@@ -12,7 +12,7 @@
 #include "interp/custom_calls/layout_constraints.h"
 #include "interp/custom_calls/matrix_calls.h"
 #include "interp/custom_calls/operand_aliases.h"
-#include "interp/custom_calls/tpu_calls.h"
+#include "interp/custom_calls/process_calls.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/exact/builder/emit.h"
 #include "interp/exact/builder/kernels.h"
@@ -60,7 +60,7 @@ void PrepareCustomCall(CompiledComputationBuilder& b) {
   const CustomCallRegistry* registry = b.program().options().custom_calls;
   const CustomCallFunction* registered = registry == nullptr ? nullptr : registry->Find(target);
   const MatrixCall matrix = FindMatrixCall(target);
-  CustomCallFunction built_in = registered == nullptr ? TpuCallFor(instruction) : CustomCallFunction();
+  CustomCallFunction built_in = registered == nullptr ? FunctionFor(instruction) : CustomCallFunction();
   if (registered != nullptr || matrix != nullptr || built_in != nullptr) {
     auto params = std::make_unique<FunctionParams>();
     params->built_in = std::move(built_in);

@@ -17,6 +17,7 @@
 #include "passes/dumps/pass_dump.h"
 #include "passes/instrumentation/verify_each.h"
 #include "passes/remarks/remark_text.h"
+#include "tools/cli/flags/custom_call_flag.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/text/regex.h"
@@ -40,6 +41,7 @@ void PassFlags::AddFlags(CLI::App* app) {
                   "passes to run: algsimp,cse,group(licm,dce)*,fusion{max-operands=16}; * repeats until nothing "
                   "changes; named pipelines (simplify, ...) are used like passes; '' runs none")
       ->type_name("PIPELINE");
+  AddStubCustomCalls(app);
   app->add_flag("--list-passes{text}", list_passes_, "print the passes and pipelines and exit; =markdown: in full")
       ->check(CLI::IsMember({"text", "markdown"}));
   app->add_flag("--list-remarks", list_remarks_, "print the rules of --remarks as a table in Markdown and exit");
