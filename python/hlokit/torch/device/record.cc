@@ -212,6 +212,7 @@ class ViewOf {
     LazyTensorImpl* const impl = ImplOf(view);
     if (impl == nullptr || view.is_same(base_)) return;
     impl->set_storage_keep_dtype(base_.storage());
+    impl->BecomeViewOf(*ImplOf(base_));
     if (meta.isTensor() && meta.toTensor().sizes() == view.sizes()) {
       impl->set_sizes_and_strides(view.sizes(), meta.toTensor().strides(), meta.toTensor().storage_offset());
     }
