@@ -9,8 +9,8 @@ device. Columns, of a step of forward and backward, times in milliseconds:
 
   graphs   forward, backward and copies: programs that the step runs, and tensors that are written after it
   breaks   of Dynamo's graphs
-  record   the host's time for the lazy step
-  call     the host's time for the compiled one; overhead: that of hlokit in it, in microseconds a program
+  record   the host's processor time for the lazy step
+  call     that for the compiled one; overhead: that of hlokit in it, in microseconds a program
   lazy     device time of the lazy step's graph
   dynamo   device time of the compiled step's programs
   speedup  lazy / dynamo, of steps on a host that prepares the next one while the device works: the larger of both times
@@ -73,9 +73,9 @@ def data(batch, shape):
 def timed(step, repetitions):
     times = []
     for _ in range(repetitions):
-        start = time.perf_counter()
+        start = time.process_time()
         step()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return statistics.median(times) * 1e3
 
 

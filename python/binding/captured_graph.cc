@@ -16,6 +16,8 @@
 #include "python/binding/bindings.h"
 #include "python/binding/handles.h"
 #include "python/binding/torch_tensor.h"
+#include "tracer/autograd/node.h"
+#include "tracer/capture/recorded_graph.h"
 #include "tracer/dispatch/functions.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/executor.h"
@@ -186,6 +188,40 @@ ModulePtr CapturedModule(
   return std::make_shared<ModuleState>(std::move(module), nullptr);
 }
 
+// A graph to be appended to the graphs of devices. It keeps nothing of the session of the recording.
+using RecordedGraphPtr = std::shared_ptr<lazy::RecordedGraph>;
+
+// Returns what computes the roots, which are of the session of a recording, as a graph of these arguments; `seed` is
+// what stands for the seed of random numbers.
+RecordedGraphPtr RecordGraph(const py::list& roots, const std::vector<CapturedValue>& arguments,
+                             const CapturedValue& seed, py::handle home) {
+  lazy::Tensors results;
+  for (const py::handle root : roots) results.push_back(LazyTensorOf(root).tensor);
+  std::vector<lazy::RecordedGraph::Argument> given;
+  for (const CapturedValue& value : arguments) given.push_back({value.buffer, value.type, value.sizes});
+  lazy::DeviceState& device = *LazyTensorOf(home).tensor.device();
+  return ValueOrThrow(lazy::RecordedGraph::Make(device, results, given, seed.buffer), "RunError");
+}
+
+// Appends the graph to that of a device, and returns its results as lazy tensors.
+py::list AppendGraph(const lazy::RecordedGraph& graph, const TracerPtr& session, int ordinal,
+                     const py::list& arguments) {
+  lazy::Tensors given;
+  for (const py::handle argument : arguments) given.push_back(LazyTensorOf(argument).tensor);
+  lazy::DeviceState& device = DeviceOf(session, ordinal);
+  const lazy::NoGradGuard no_grad;
+  const lazy::DeviceGuard guard(&device);
+  absl::StatusOr<lazy::Tensors> results = graph.Append(device, given);
+  if (!results.ok()) {
+    const absl::Status first = session->status();
+    session->ClearStatus();
+    Throw("RunError", first.ok() ? results.status() : first);
+  }
+  py::list values;
+  for (lazy::Tensor& result : *results) values.append(LazyObject(std::move(result), session));
+  return values;
+}
+
 // Lets results of the entry take the memory of parameters: (result, parameter).
 void SetAliases(const ModulePtr& state, const std::vector<std::pair<int64_t, int64_t>>& aliases) {
   Module& module = state->edit();
@@ -209,6 +245,12 @@ void BindCapturedGraph(py::module_& m) {
   py::class_<CapturedValue>(m, "_CapturedValue", "The value of a lazy tensor that is a parameter of a captured graph.");
   m.def("_captured_value", &ValueOf, py::arg("lazy"));
   m.def("_captured_module", &CapturedModule, py::arg("roots"), py::arg("arguments"), py::arg("name"));
+  py::class_<lazy::RecordedGraph, RecordedGraphPtr>(m, "_RecordedGraph",
+                                                    "A graph that is appended to those of devices.")
+      .def_property_readonly("node_count", &lazy::RecordedGraph::node_count)
+      .def_property_readonly("draws_random_numbers", &lazy::RecordedGraph::draws_random_numbers)
+      .def("append", &AppendGraph, py::arg("session"), py::arg("ordinal"), py::arg("arguments"));
+  m.def("_record_graph", &RecordGraph, py::arg("roots"), py::arg("arguments"), py::arg("seed"), py::arg("home"));
   m.def("_set_aliases", &SetAliases, py::arg("module"), py::arg("aliases"));
 }
 

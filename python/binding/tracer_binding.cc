@@ -24,6 +24,7 @@
 #include "tracer/graph/scope.h"
 #include "tracer/ops/collective.h"
 #include "tracer/step/device_state.h"
+#include "tracer/step/divided_graph.h"
 #include "tracer/step/execution_log.h"
 #include "tracer/step/executor.h"
 #include "tracer/step/graph_key.h"
@@ -131,8 +132,9 @@ void MarkStep(const TracerPtr& session, int ordinal, bool wait, const std::strin
   Check(status);
 }
 
-// Runs all that is recorded, as a step does, also within modules, whose scopes go on.
-void RunRecorded(const TracerPtr& session, int ordinal, bool wait) {
+// Runs all that is recorded, as a step does, also within modules, whose scopes go on. `divided`: what small integers
+// make new is interpreted.
+void RunRecorded(const TracerPtr& session, int ordinal, bool wait, bool divided) {
   lazy::DeviceState& device = DeviceOf(session, ordinal);
   std::optional<ScopedUserFrame> frame;
   if (RecordsLines(session->options())) frame.emplace();
@@ -140,7 +142,8 @@ void RunRecorded(const TracerPtr& session, int ordinal, bool wait) {
   {
     const InterruptibleSection section;
     const lazy::DeviceGuard guard(&device);
-    status = lazy::SyncLiveTensors(device, lazy::SyncReason::kItem, wait);
+    status = divided ? lazy::SyncRecorded(device, lazy::SyncReason::kItem)
+                     : lazy::SyncLiveTensors(device, lazy::SyncReason::kItem, wait);
     lazy::DeviceLock lock(device.mutex());
     device.NextStepSeed();
   }
@@ -414,7 +417,15 @@ void BindSteps(Session& session) {
       .def_property_readonly("fake", [](const TracerPtr& s) { return s->options().client.defer_executions; })
       .def("world_size", [](const TracerPtr& s) { return lazy::WorldSize(s->device(0)); })
       .def("mark_step", &MarkStep, py::arg("ordinal"), py::arg("wait"), py::arg("reason"))
-      .def("run_recorded", &RunRecorded, py::arg("ordinal"), py::arg("wait"))
+      .def(
+          "has_pending",
+          [](const TracerPtr& s, int ordinal) {
+            lazy::DeviceState& device = DeviceOf(s, ordinal);
+            const lazy::DeviceLock lock(device.mutex());
+            return !lazy::PendingTensors(device).empty();
+          },
+          py::arg("ordinal"))
+      .def("run_recorded", &RunRecorded, py::arg("ordinal"), py::arg("wait"), py::arg("divided") = false)
       .def(
           "wait",
           [](const TracerPtr& s, int ordinal) {

@@ -79,7 +79,7 @@ class Bert(nn.Module):
         self.pooler = nn.Linear(size, size)
 
     def forward(self, ids):
-        places = torch.arange(ids.shape[1])
+        places = torch.arange(ids.shape[1], device=ids.device)
         x = self.norm(self.words(ids) + self.places(places) + self.kinds(torch.zeros_like(ids)))
         for i, attention in enumerate(self.attention):
             x = self.norms[2 * i](x + attention(x))
@@ -99,7 +99,7 @@ class Gpt(nn.Module):
         self.narrow = nn.ModuleList(nn.Linear(4 * size, size) for _ in range(2))
 
     def forward(self, ids):
-        x = self.words(ids) + self.places(torch.arange(ids.shape[1]))
+        x = self.words(ids) + self.places(torch.arange(ids.shape[1], device=ids.device))
         for i, attention in enumerate(self.attention):
             x = x + attention(self.norms[2 * i](x))
             x = x + self.narrow[i](functional.gelu(self.wide[i](self.norms[2 * i + 1](x)), approximate="tanh"))
@@ -121,7 +121,7 @@ class Llama(nn.Module):
         self.register_buffer("frequencies", 10000.0 ** -(torch.arange(0, size // 4, 2) / (size // 4)), persistent=False)
 
     def forward(self, ids):
-        angles = torch.outer(torch.arange(ids.shape[1]).float(), self.frequencies).repeat(1, 2)
+        angles = torch.outer(torch.arange(ids.shape[1], device=ids.device).float(), self.frequencies).repeat(1, 2)
         cosine, sine = angles.cos(), angles.sin()
 
         def rotate(x):

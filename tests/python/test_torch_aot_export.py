@@ -129,6 +129,30 @@ def test_dynamic_sizes_are_given_by_name():
             ht.from_exported(program, sizes=sizes)
 
 
+def test_calls_of_other_sizes_have_programs_of_their_own():
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(4, 3)
+
+        def forward(self, x, y):
+            return self.layer(x).mean(0), x @ y.t(), torch.cat([x, x]), x.shape[0] * 2
+
+    net, batch, other = Net(), Dim("batch", min=2, max=8), Dim("other", max=6)
+    sizes = {"x": {0: batch}, "y": {0: other}}
+    program = export(net, (torch.randn(3, 4), torch.randn(5, 4)), dynamic_shapes=sizes)
+    made = ht.exported(program, sizes={"batch": 8, "other": 6})
+    for rows, columns in ((8, 6), (2, 1), (5, 6), (2, 1)):
+        given = torch.randn(rows, 4), torch.randn(columns, 4)
+        check(made(*given), net(*given))
+    assert len(made._others) == 2 and made.module.entry.parameters[2].shape.dims == (8, 4)
+    for rows, columns, text in ((9, 6, "is from 2 to 8, not 9"), (1, 6, "is from 2 to 8, not 1"), (3, 7, "to 6, not 7")):
+        with pytest.raises(ValueError, match=text):
+            made(torch.randn(rows, 4), torch.randn(columns, 4))
+    with pytest.raises(ValueError, match="x has the size 5 in dimension 1, the program takes 4"):
+        made(torch.randn(3, 5), torch.randn(3, 4))
+
+
 def test_random_numbers_have_a_seed():
     class Noise(torch.nn.Module):
         def forward(self, x):

@@ -481,3 +481,21 @@ def test_indices_that_do_not_fit_are_errors(dev):
     with pytest.raises(IndexError, match="must be long, int, byte or bool"):
         x[torch.tensor([1.5]).to(dev)]
     assert x[torch.tensor([True, False, True]).to(dev)].shape == (2, 4)
+
+
+@pytest.mark.parametrize("device", ["xla", "tpu"])
+def test_views_of_parameters_in_inference_mode(device):
+    layer = torch.nn.Linear(4, 3)
+    x = torch.randn(2, 4)
+    expected = layer(x).detach()
+    layer.to(device)
+    x = x.to(device)
+    with torch.inference_mode():
+        y = layer(x)
+        assert y.is_inference() and not layer.weight.t().is_inference()
+        parts = layer.weight.split(1)
+        assert not parts[0].is_inference() and x[0].is_inference() == x.is_inference()
+        assert torch.ones(2, device=device).view(1, 2).is_inference()
+    torch.testing.assert_close(y.cpu(), expected)
+    layer(x).sum().backward()
+    assert layer.weight.grad is not None

@@ -318,3 +318,101 @@ def test_starved_by_its_loader(tmp_path: pathlib.Path) -> None:
     )
     assert re.search(r"train.py:8: the loader is too slow: of [\d.]+ s the loop waited [\d.]+ s for its 20 batches", err)
     assert "the device is idle" in err and "input pipeline" in err
+
+
+def test_public_names_are_there_or_say_that_they_are_not(tmp_path: pathlib.Path) -> None:
+    out, _ = run(
+        tmp_path,
+        """
+        import importlib, json
+        from hlokit.torch import _public_names
+        absent, wrong = [], []
+        for module_name, names in _public_names.NAMES.items():
+            module = importlib.import_module(module_name)
+            for name in names:
+                value = getattr(module, name)
+                if not isinstance(value, _public_names.Absent):
+                    continue
+                absent.append(f"{module_name}.{name}")
+                try:
+                    value()
+                    wrong.append(absent[-1])
+                except NotImplementedError as error:
+                    if not str(error).startswith(absent[-1]):
+                        wrong.append(str(error))
+        print("absent=" + json.dumps(absent))
+        print("wrong=" + json.dumps(wrong))
+        import torch_xla.core.xla_model as xm
+        from torch_xla.core.xla_builder import create_placeholder_tensor
+        try:
+            create_placeholder_tensor([2], 1)
+        except NotImplementedError as error:
+            print("said=" + json.dumps(str(error)))
+        try:
+            xm.no_such_thing
+        except AttributeError as error:
+            print("unknown=" + json.dumps(str(error)))
+        try:
+            import torch_xla.no_such_module
+        except ModuleNotFoundError as error:
+            print("module=" + json.dumps(str(error)))
+        """,
+        "--no-estimate",
+    )
+    found = lines(out)
+    assert found["wrong"] == []
+    modules = {"torch_xla", "torch_xla.runtime", "torch_xla.debug.metrics", "torch_xla.amp"}
+    assert not {name for name in found["absent"] if name.rpartition(".")[0] in modules}
+    assert found["said"].startswith("torch_xla.core.xla_builder.create_placeholder_tensor of torch_xla is not in hlokit's package")
+    assert "no_such_thing" in found["unknown"] and "no_such_module" in found["module"]
+
+
+def test_programs_that_run_nothing(tmp_path: pathlib.Path) -> None:
+    _, err = run(tmp_path, "import torch, torch_xla\ntorch.ones(2, device='xla') + 1")
+    assert "made tensors on the device, and ran nothing there: it marked no step (torch_xla.sync()) and read no value" in err
+    _, err = run(tmp_path, "import torch\ntorch.ones(2) + 1")
+    assert "made no tensors on the device, xla or tpu" in err
+
+
+def test_steps_of_loaders_are_steps(tmp_path: pathlib.Path) -> None:
+    program = """
+        import torch, torch_xla
+        from torch_xla.distributed.parallel_loader import MpDeviceLoader
+        data = [torch.full((2,), float(i)) for i in range(3)]
+        for batch in MpDeviceLoader(data, torch_xla.device()):
+            print((batch * 2).sum().item())
+    """
+    _, err = run(tmp_path, program, "--no-estimate")
+    assert "no step was marked" not in err
+
+
+def test_programs_of_tpu_mark_no_steps(tmp_path: pathlib.Path) -> None:
+    _, err = run(tmp_path, "import torch\nfor i in range(3): print((torch.ones(2, device='tpu') + i).sum().item())", "--no-estimate")
+    assert "no step was marked" not in err
+
+
+def test_a_step_that_runs_nothing_is_none(tmp_path: pathlib.Path) -> None:
+    program = """
+        import json, torch, torch_xla, hlokit.torch as ht
+        x = torch.ones(2, device="xla")
+        torch_xla.sync()
+        for _ in range(4):
+            with torch_xla.step():
+                x = x * 2
+        print("marks=" + json.dumps(json.loads(ht._session.current().metrics_json())["counters"]["MarkStep"]))
+    """
+    out, err = run(tmp_path, program, "--no-estimate")
+    assert lines(out)["marks"] == 5 and "5 steps, 5 graphs run" in err
+
+
+def test_times_are_in_the_unit_that_is_named(tmp_path: pathlib.Path) -> None:
+    out, _ = run(
+        tmp_path,
+        """
+        import time
+        from torch_xla.utils.utils import timed
+        timed(lambda: time.sleep(0.02), msg="took=", printfn=lambda text: print(text.replace("ms", "")))
+        """,
+        "--no-estimate",
+    )
+    assert lines(out)["took"] >= 20

@@ -39,6 +39,7 @@ from . import (
     xla_multiprocessing,
 )
 from ._compile import backend as compile_backend
+from ._compile import install as _install_backend
 from ._compile import register as _register_backend
 from ._compile_report import CompileReport, compile_report
 from ._modes import eager_mode
@@ -60,6 +61,7 @@ _modules.install()
 _modes.install()
 _fused_optimizers.install()
 _worlds.install()
+_install_backend()
 
 # Otherwise Dynamo finds the backend by the entry point of the package.
 if "torch._dynamo.backends.registry" in _sys.modules:

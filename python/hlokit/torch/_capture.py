@@ -181,14 +181,24 @@ def _is_host_number(value: Any) -> bool:
 
 
 class Recorder:
-    """Records graphs in a session. calls: computations that the graph calls (_control_flow)."""
+    """Records graphs in a session. calls: computations that the graph calls (_control_flow); with one_graph there are none.
+    """
 
-    def __init__(self, session: Any, decompositions: Optional[Dict[Any, Callable[..., Any]]] = None, checks_nodes: bool = False):
+    def __init__(
+        self,
+        session: Any,
+        decompositions: Optional[Dict[Any, Callable[..., Any]]] = None,
+        checks_nodes: bool = False,
+        one_graph: bool = False,
+    ):
         self.session = session
         self.checks_nodes = checks_nodes
+        self.one_graph = one_graph
         self.decompositions = decompositions or {}
         self.calls: List[_control_flow.Call] = []
-        self.constants: List[Argument] = []  # tensors that graphs have as attributes
+        self.constants: List[Argument] = []  # tensors of the host that graphs have as attributes
+        self.attributes: List[Argument] = []  # those of the device, which are `attribute_values`
+        self.attribute_values: List[torch.Tensor] = []
         self.device = _session.XLA_DEVICES[0]
         self._scopes = _Scopes()
 
@@ -266,6 +276,11 @@ class Recorder:
             constant = self.argument(value.shape, value.dtype, "constant", node.target, value.detach())
             self.constants.append(constant)
             return constant.tensor
+        if self.one_graph and isinstance(value, torch.Tensor):
+            attribute = self.argument(value.shape, value.dtype, "attribute", node.target)
+            self.attributes.append(attribute)
+            self.attribute_values.append(value.detach())
+            return attribute.tensor
         return value
 
     def _node(self, graph: Any, node: Any, args: Any, kwargs: Any) -> Any:
@@ -400,10 +415,10 @@ def _definition(function: Any) -> Optional[Callable[..., Any]]:
 
 
 @contextlib.contextmanager
-def recording(decompositions: Optional[Dict[Any, Callable[..., Any]]] = None) -> Iterator[Recorder]:
+def recording(decompositions: Optional[Dict[Any, Callable[..., Any]]] = None, one_graph: bool = False) -> Iterator[Recorder]:
     """A recorder in a session of its own."""
     from torch.utils._python_dispatch import _disable_current_modes
 
     # Compilers run under modes that would take the calls.
     with _disable_current_modes(), _session.capture(fake=True, debug=True, devices=1, spmd=False) as session, _session.on_device(0):
-        yield Recorder(session, decompositions)
+        yield Recorder(session, decompositions, one_graph=one_graph)

@@ -2,9 +2,11 @@
 """torch.compile(backend="hlokit"): Dynamo's graphs through AOTAutograd to HLO programs, one for each graph and size.
 
 What the tracer does not have runs on the CPU between programs. Tensors on the host are read where they are, and results
-share the memory of the program's.
+share the memory of the program's. Graphs of tensors on the device become parts of the lazy graph (_compile_device.py).
 """
 
+import functools
+import importlib
 import operator
 import threading
 import time
@@ -14,7 +16,7 @@ import torch
 
 import hlokit
 
-from . import _capture, _compile_report
+from . import _capture, _compile_device, _compile_report
 from ._export import _concrete
 
 aten = torch.ops.aten
@@ -59,6 +61,7 @@ class _Result(NamedTuple):
 
     place: int
     strides: Optional[Tuple[int, ...]]  # where they are not those of a contiguous tensor
+    device: str = ""  # the type of its device
 
 
 def _restrided(value: torch.Tensor, strides: Tuple[int, ...]) -> torch.Tensor:
@@ -152,13 +155,14 @@ class _Context(NamedTuple):
 class Program(torch.nn.Module):
     """A graph that runs as HLO. Programs are made for the sizes of its inputs, in the first call or before."""
 
-    def __init__(self, graph: torch.fx.GraphModule, kind: str, context: _Context, strided: int = 0):
+    def __init__(self, graph: torch.fx.GraphModule, kind: str, context: _Context, strided: int = 0, on_device: bool = False):
         super().__init__()
         self._context = context
+        self._on_device = on_device
         self._graph = [graph]  # no submodule of this one
         self._kind = kind
         self._strided = strided
-        self._entries: Dict[Any, Tuple[_Entry, _compile_report.ProgramRow]] = {}
+        self._entries: Dict[Any, Tuple[Any, _compile_report.ProgramRow]] = {}
         placeholders = [node.meta.get("val") for node in graph.graph.nodes if node.op == "placeholder"]
         self._dynamic = [i for i, value in enumerate(placeholders) if _is_dynamic(value)]
         self._examples = placeholders
@@ -179,11 +183,11 @@ class Program(torch.nn.Module):
             found = self._entries[key] = self._record(args)
         return found[0].run(args, found[1])
 
-    def _record(self, inputs: Sequence[Any]) -> Tuple[_Entry, _compile_report.ProgramRow]:
+    def _record(self, inputs: Sequence[Any]) -> Tuple[Any, _compile_report.ProgramRow]:
         start = time.perf_counter()
         graph = self._graph[0]
-        views = _views_of_inputs(graph.graph)
-        with _capture.recording() as recorder:
+        views = {} if self._on_device else _views_of_inputs(graph.graph)
+        with _capture.recording(one_graph=self._on_device) as recorder:
             arguments: List[_capture.Argument] = []
             places: List[int] = []
             values: List[Any] = []
@@ -210,15 +214,20 @@ class Program(torch.nn.Module):
                 elif node in views:
                     outputs.append(views[node])
                 else:
-                    strides = _strides(node.meta.get("val"), value) if number < self._strided else None
-                    outputs.append(_Result(len(roots), strides))
+                    example = node.meta.get("val")
+                    strides = _strides(example, value) if number < self._strided else None
+                    kind = example.device.type if isinstance(example, torch.Tensor) else ""
+                    outputs.append(_Result(len(roots), strides, kind))
                     roots.append(value)
-            module, uses_seed = None, False
+            module, uses_seed, entry = None, False, None
+            if self._on_device:
+                entry = _compile_device.Entry(recorder, arguments, places, seed, roots, outputs, _compile_device.home_of(graph))
             if roots:
-                module = recorder.module(roots, [*arguments, seed], self._kind)
+                module = recorder.module(roots, [*arguments, *recorder.attributes, seed], self._kind)
                 uses_seed = _capture.drop_unused_seed(module)
-                places = _drop_unused(module, places)
-        entry = _Entry(module, places, uses_seed, outputs, self._context.options)
+        if entry is None:
+            places = places if module is None else _drop_unused(module, places)
+            entry = _Entry(module, places, uses_seed, outputs, self._context.options)
         row = _compile_report.record_program(self._context.graph, self._kind, graph, module, time.perf_counter() - start)
         return entry, row
 
@@ -282,8 +291,8 @@ def _strides(example: Any, value: torch.Tensor) -> Optional[Tuple[int, ...]]:
 class _Survey(_capture.Recorder):
     """Finds the nodes of a graph that have no HLO: their results are values that are given when the program runs."""
 
-    def __init__(self, session: Any, symbols: Dict[Any, int]):
-        super().__init__(session, checks_nodes=True)
+    def __init__(self, session: Any, symbols: Dict[Any, int], one_graph: bool):
+        super().__init__(session, checks_nodes=True, one_graph=one_graph)
         self.found: Dict[Any, str] = {}
         self._symbols = symbols
 
@@ -314,7 +323,7 @@ def _number(value: Any, symbols: Dict[Any, int]) -> Any:
     return _concrete(value, symbols)
 
 
-def _unsupported(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> Dict[Any, str]:
+def _unsupported(graph: torch.fx.GraphModule, examples: Sequence[Any], on_device: bool) -> Dict[Any, str]:
     """The nodes without HLO, with the reasons."""
     symbols: Dict[Any, int] = {}
     for example in examples:
@@ -322,14 +331,16 @@ def _unsupported(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> Dict[A
             if isinstance(size, torch.SymInt) and size.node.expr.is_symbol and size.node.hint is not None:
                 symbols[size.node.expr] = int(size.node.hint)
     with _capture.recording() as base:
-        survey = _Survey(base.session, symbols)
+        survey = _Survey(base.session, symbols, on_device)
         values = [survey._stand_in(example) for example in examples]
         survey.seed()
         survey.look(graph, values)
+        if on_device:
+            survey.found.update(_compile_device.nodes_of_host(graph.graph))
         return survey.found
 
 
-def _divide(graph: torch.fx.GraphModule, on_host: Dict[Any, str], kind: str, context: _Context) -> Any:
+def _divide(graph: torch.fx.GraphModule, on_host: Dict[Any, str], kind: str, context: _Context, on_device: bool) -> Any:
     """The graph with its parts as programs, and the nodes that run on the CPU between them."""
     from torch.fx.passes.split_module import split_module
 
@@ -350,8 +361,12 @@ def _divide(graph: torch.fx.GraphModule, on_host: Dict[Any, str], kind: str, con
     on_cpu = {parts[node] for node in on_host}
     divided = split_module(graph, graph, lambda node: parts[node], keep_original_order=True, keep_original_node_name=True)
     for name, child in list(divided.named_children()):
-        if name.startswith("submod_") and int(name[len("submod_") :]) not in on_cpu:
-            setattr(divided, name, _Part(Program(child, f"{kind} part", context), _returns_one(child)))
+        if not name.startswith("submod_"):
+            continue
+        if int(name[len("submod_") :]) in on_cpu:
+            torch.fx._lazy_graph_module._LazyGraphModule.force_recompile(child)
+        else:
+            setattr(divided, name, _Part(Program(child, f"{kind} part", context, on_device=on_device), _returns_one(child)))
     return divided
 
 
@@ -389,20 +404,20 @@ def _compile_graph(graph: torch.fx.GraphModule, kind: str, context: _Context) ->
     if not any(node.op == "call_function" for node in graph.graph.nodes):
         return _boxed(graph.forward)
     placeholders = [node.meta.get("val") for node in graph.graph.nodes if node.op == "placeholder"]
-    if any(isinstance(value, torch.Tensor) and value.device.type != "cpu" for value in placeholders):
-        return _boxed(graph.forward)  # tensors of other devices: each call runs the ops there
-    program = Program(graph, kind, context, _user_outputs(kind))
-    on_host: Dict[Any, str] = {}
-    try:
-        program.prepare()
-    except _capture.Unsupported:
-        on_host = _unsupported(graph, placeholders)
-    if program.is_dynamic:
-        on_host = _unsupported(graph, placeholders)
+    on_device = _compile_device.uses_device(graph.graph)
+    program = Program(graph, kind, context, _user_outputs(kind), on_device)
+    on_host: Dict[Any, str] = _compile_device.nodes_of_host(graph.graph) if on_device else {}
+    if not on_host:
+        try:
+            program.prepare()
+        except _capture.Unsupported:
+            on_host = _unsupported(graph, placeholders, on_device)
+    if program.is_dynamic or on_host:
+        on_host = _unsupported(graph, placeholders, on_device)
     if not on_host:
         return _boxed(program.forward)
-    _compile_report.record_host(context.graph, kind, on_host)
-    return _boxed(_divide(graph, on_host, kind, context).forward)
+    _compile_report.record_host(context.graph, kind, on_host, on_device)
+    return _boxed(_divide(graph, on_host, kind, context, on_device).forward)
 
 
 def _metadata() -> Any:
@@ -454,3 +469,49 @@ def register() -> None:
     for name in ("hlokit", "tpu"):
         if name not in registry._COMPILER_FNS:
             registry.register_backend(backend, name=name)
+
+
+def extract_compiled_graph(graph: torch.fx.GraphModule, args: Sequence[Any]) -> Callable[..., Any]:
+    """What PyTorch's backend "openxla" calls, by torch_xla.core.dynamo_bridge, for a graph of AOTAutograd."""
+    context = _Context(Options(), _compile_report.record_graph(graph))
+    placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
+    for node, value in zip(placeholders, args):
+        node.meta.setdefault("val", value)
+    kind = "backward" if any(node.name.startswith("tangents") for node in placeholders) else "forward"
+    compiled = _compile_graph(graph, kind, context)
+    return lambda *given: compiled(list(given))
+
+
+# Modules whose functions run while a program records, runs or reads; those of _modules.py and the like are PyTorch's own.
+_RUN_BY_TORCH = ("_fallback", "_modes", "_program", "_session", "_tensor", "_threads", "_trace", "metrics", "runtime", "xla_model")
+
+
+def _skip_own_frames() -> None:
+    """Keeps Dynamo, which torch.compile imports, from capturing what these modules do."""
+    compile_by_dynamo = torch.compile
+    known: List[bool] = []
+
+    @functools.wraps(compile_by_dynamo)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not known:
+            known.append(True)
+            rules = importlib.import_module("torch._dynamo.trace_rules")
+            for name in _RUN_BY_TORCH:
+                rules.add(f"{__package__}.{name}")
+        return compile_by_dynamo(*args, **kwargs)
+
+    torch.compile = call
+
+
+def install() -> None:
+    """Makes torch.compile's default backend, inductor, this one for graphs of tensors on the device, for which it has no code."""
+    _skip_own_frames()
+    wrapper: Any = torch._TorchCompileInductorWrapper  # type: ignore[attr-defined]
+    compile_with_inductor = wrapper.__call__
+
+    def call(self: Any, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Any:
+        if _compile_device.uses_device(graph.graph):
+            return backend(graph, inputs)
+        return compile_with_inductor(self, graph, inputs)
+
+    wrapper.__call__ = call

@@ -49,13 +49,14 @@ class ProgramRow:
 
 
 class HostRow(NamedTuple):
-    """An op of a graph that runs on the CPU between programs."""
+    """An op of a graph that runs between programs: on the CPU, or of tensors on the device as PyTorch calls it there."""
 
     graph: int
     kind: str
     op: str
     line: str
     reason: str
+    where: str = "on the CPU"
 
 
 class BreakRow(NamedTuple):
@@ -113,7 +114,7 @@ class CompileReport:
                     lines.append(f"  {p.kind}: {_count(size, 'instruction')}, {_count(p.calls, 'call')}{times}")
             for h in self.on_host:
                 if h.graph == g.number:
-                    lines.append(f"  {h.kind}: {h.op} on the CPU at {h.line}: {h.reason}")
+                    lines.append(f"  {h.kind}: {h.op} {h.where} at {h.line}: {h.reason}")
         lines += [f"break at {b.line}: {b.reason}" for b in self.breaks]
         lines += [f"recompilation [{r.compilation}] of {r.function} at {r.line}: {r.reason}" for r in self.recompilations]
         return "\n".join(lines)
@@ -173,10 +174,11 @@ def record_program(number: int, kind: str, graph: torch.fx.GraphModule, module: 
     return row
 
 
-def record_host(number: int, kind: str, nodes: Dict[Any, str]) -> None:
+def record_host(number: int, kind: str, nodes: Dict[Any, str], on_device: bool = False) -> None:
+    where = "by itself" if on_device else "on the CPU"
     for node, reason in nodes.items():
         place = _text_of(_capture.line_of(node)) or "/".join(_capture.scopes_of(node)) or "?"
-        _hosts.append(HostRow(number, kind, _capture.name_of(node.target), place, _first_line(reason)))
+        _hosts.append(HostRow(number, kind, _capture.name_of(node.target), place, _first_line(reason), where))
 
 
 def _first_line(text: str) -> str:

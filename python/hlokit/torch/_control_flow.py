@@ -47,6 +47,8 @@ def record(recorder: Any, node: Any, op: Any, args: Any, kwargs: Any) -> Any:
         rest = args[place + 1] if listed else args[place + (2 if name == "invoke_subgraph" else 1) :]
         return tuple(recorder._run(args[place], rest))
     if name in _LOOPS:
+        if recorder.one_graph:
+            raise _capture.Unsupported(node, "graphs of the device have no branches and loops")
         return _LOOPS[name](recorder, node, *args)
     if name in ("flex_attention", "flex_attention_backward"):
         args = [_recorded(recorder, value) if isinstance(value, torch.fx.GraphModule) else value for value in args]

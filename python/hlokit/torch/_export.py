@@ -31,7 +31,8 @@ class ProgramResult(NamedTuple):
 class ExportedModule:
     """An exported program as HLO. module: the HLO; arguments and results: what it takes and returns, in order.
 
-    A call takes what the program takes, and returns what it returns; parameters and buffers are those of the program.
+    A call takes what the program takes, and returns what it returns; parameters and buffers are those of the program. Arguments
+    of other sizes, in the ranges of the program, run on another HLO, made by the first such call and kept.
     """
 
     def __init__(
@@ -41,8 +42,13 @@ class ExportedModule:
         arguments: List[ProgramArgument],
         results: List[ProgramResult],
         outputs: List[Any],
+        symbols: Dict[Any, int],
+        of_sizes: Callable[[Dict[Any, int]], "ExportedModule"],
     ):
         self.module = module
+        self._symbols = symbols
+        self._of_sizes = of_sizes
+        self._others: Dict[Any, "ExportedModule"] = {}
         self.arguments = arguments
         self.results = results
         self._program = program
@@ -56,11 +62,17 @@ class ExportedModule:
         """Runs the program, with an engine of hlokit.Executable. Buffers that it writes change, as in the module."""
         from ._compile import form_of, from_host
 
+        inputs = _inputs_by_name(self._program, args, dict(kwargs or {}))
+        symbols = {**self._symbols, **_symbols_of(self._program, inputs)}
+        if symbols != self._symbols:
+            key = tuple(sorted((str(symbol), size) for symbol, size in symbols.items()))
+            if key not in self._others:
+                self._others[key] = self._of_sizes(symbols)
+            return self._others[key].run(args, kwargs, engine=engine, seed=seed)
         form, to_tensor = form_of(self.module)
         executable = self._executables.get(engine)
         if executable is None:
             executable = self._executables[engine] = hlokit.Executable(self.module, engine=engine, results=form)
-        inputs = _inputs_by_name(self._program, args, dict(kwargs or {}))
         state = {**dict(self._program.named_parameters()), **dict(self._program.named_buffers())}
         given: List[Any] = []
         for argument in self.arguments:
@@ -121,12 +133,22 @@ def exported(
     if not hasattr(program, "graph_signature"):
         raise TypeError(f"expected a torch.export.ExportedProgram, found {type(program).__name__}")
     program = program.run_decompositions({})
-    symbols = _symbols(program, dict(sizes or {}))
-    with _capture.recording(decompositions) as recorder:
-        return _record(recorder, program, parameters == "constants", symbols, name)
+
+    def of_sizes(symbols: Dict[Any, int]) -> ExportedModule:
+        with _capture.recording(decompositions) as recorder:
+            return _record(recorder, program, parameters == "constants", symbols, name, of_sizes)
+
+    return of_sizes(_symbols(program, dict(sizes or {})))
 
 
-def _record(recorder: _capture.Recorder, program: Any, constants: bool, symbols: Dict[Any, int], name: str) -> ExportedModule:
+def _record(
+    recorder: _capture.Recorder,
+    program: Any,
+    constants: bool,
+    symbols: Dict[Any, int],
+    name: str,
+    of_sizes: Callable[[Dict[Any, int]], ExportedModule],
+) -> ExportedModule:
     signature = program.graph_signature
     state = {**program.state_dict, **program.constants}
     written = set(signature.buffers_to_mutate.values())
@@ -178,7 +200,7 @@ def _record(recorder: _capture.Recorder, program: Any, constants: bool, symbols:
     if _capture.drop_unused_seed(module):
         described.append(ProgramArgument("seed", "seed", "seed"))
     _hlokit._set_aliases(module, sorted(aliases))
-    return ExportedModule(program, module, described, kinds, returned)
+    return ExportedModule(program, module, described, kinds, returned, symbols, of_sizes)
 
 
 _KINDS = {"PARAMETER": "parameter", "BUFFER": "buffer", "USER_INPUT": "input"}
@@ -224,6 +246,36 @@ def _symbols(program: Any, sizes: Dict[str, int]) -> Dict[Any, int]:
     if unknown:
         raise ValueError(f"sizes: the program has no dynamic dimension {', '.join(sorted(unknown))}")
     return result
+
+
+def _symbols_of(program: Any, inputs: Mapping[str, Any]) -> Dict[Any, int]:
+    """The sizes of the symbols of dynamic dimensions in a call. Raises ValueError for those that the program does not take."""
+    found: Dict[Any, int] = {}
+    dynamic = []  # (name, dimension, its size in the program, that of the call)
+    for node in program.graph.nodes:
+        value, example = inputs.get(node.name), node.meta.get("val")
+        if node.op == "placeholder" and isinstance(value, int) and isinstance(example, torch.SymInt):
+            if example.node.expr.is_symbol:
+                found[example.node.expr] = value
+        if node.op != "placeholder" or not isinstance(value, torch.Tensor) or not isinstance(example, torch.Tensor):
+            continue
+        if value.dim() != example.dim():
+            raise ValueError(f"{node.name} has {value.dim()} dimensions, the program takes {example.dim()}")
+        for number, (size, expected) in enumerate(zip(value.shape, example.shape)):
+            dynamic.append((node.name, number, expected, size))
+            if isinstance(expected, torch.SymInt) and expected.node.expr.is_symbol:
+                found.setdefault(expected.node.expr, size)
+    for name, number, expected, size in dynamic:
+        if any(symbol not in found for symbol in _free_symbols(expected)):
+            continue  # of a dimension that only expressions name
+        wanted = _concrete(expected, found)
+        if wanted != size:
+            raise ValueError(f"{name} has the size {size} in dimension {number}, the program takes {wanted}")
+    for symbol, size in found.items():
+        bounds = program.range_constraints.get(symbol)
+        if bounds is not None and not bounds.lower <= size <= bounds.upper:
+            raise ValueError(f"a dynamic dimension, {symbol}, is from {bounds.lower} to {bounds.upper}, not {size}")
+    return found
 
 
 def _free_symbols(value: Any) -> Any:

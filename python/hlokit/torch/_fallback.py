@@ -46,8 +46,21 @@ def _flat(args: Any, kwargs: Any) -> List[Any]:
     return result
 
 
+_frames: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+
+
 def untranslated(func: Any, types: Any, args: Any, kwargs: Any, reason: str) -> Any:
-    """What __torch_dispatch__ does with a call that the recorder did not take."""
+    """What __torch_dispatch__ does with a call that the recorder did not take. Dynamo captures nothing of it."""
+    if _frames is None:
+        return _untranslated(func, args, kwargs, reason)
+    callback = _frames.set_eval_frame(None)
+    try:
+        return _untranslated(func, args, kwargs, reason)
+    finally:
+        _frames.set_eval_frame(callback)
+
+
+def _untranslated(func: Any, args: Any, kwargs: Any, reason: str) -> Any:
     kwargs = {} if kwargs is None else kwargs
     if any(isinstance(value, torch.Generator) for value in (*args, *kwargs.values())):
         return on_cpu(func, args, kwargs, _GENERATORS)

@@ -21,6 +21,7 @@ from ._tensor import home_of
 
 _MODES = ("fused", "strict", "debug", "lazy")
 _mode = "fused"
+used = False  # whether a value of `tpu` was read
 
 
 def eager_mode(mode: str = "") -> str:
@@ -50,14 +51,24 @@ def _each_op(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     return result
 
 
+def after_unit(session: Any, ordinal: int) -> None:
+    """Runs a graph that was recorded as a unit, in the modes that run ops by themselves."""
+    if _mode in ("strict", "debug") and not session.fake:
+        _threads.run_step(lambda: session.run_recorded(ordinal, _mode == "debug"))
+
+
 def before_read(tensor: torch.Tensor) -> None:
     """Runs what is recorded, where a value is read."""
-    if _mode == "fused" and tensor.device.type == TPU:
+    global used
+    if tensor.device.type != TPU:
+        return
+    used = True
+    if _mode == "fused":
         lazy = _hlokit._lazy_of(tensor)
         session = _hlokit._lazy_session(lazy)
         if not session.fake:
             _threads.before_read()
-            session.run_recorded(_hlokit._lazy_ordinal(lazy), False)
+            session.run_recorded(_hlokit._lazy_ordinal(lazy), False, True)
 
 
 def _after_optimizer(optimizer: Any, *_: Any) -> None:

@@ -77,7 +77,9 @@ class _compiled:
         self._log: Optional[_logs.Log] = None
 
     def __enter__(self) -> None:
-        sync()
+        # A step that runs nothing is none.
+        if _session.current().has_pending(_session.ordinal_of(None)):
+            sync()
         if self._full_graph or self._most is not None:
             self._log = _logs.Log(_session.current())
 

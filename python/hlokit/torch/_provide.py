@@ -8,6 +8,8 @@ import pathlib
 import sys
 from typing import Any, Iterable, Optional, Sequence
 
+from . import _public_names
+
 _FOLDER = str(pathlib.Path(__file__).resolve().parent / "xla_package")
 _NAME = "torch_xla"
 
@@ -17,9 +19,9 @@ class _Finder:
 
     @staticmethod
     def find_spec(fullname: str, path: Optional[Sequence[str]] = None, target: Any = None) -> Any:
-        if fullname != _NAME:
-            return None  # its modules are found by the path of the package
-        return importlib.machinery.PathFinder.find_spec(fullname, [_FOLDER], target)
+        if fullname != _NAME and not fullname.startswith(_NAME + "."):
+            return None
+        return _public_names.find_spec(fullname, [_FOLDER] if fullname == _NAME else path)
 
     @staticmethod
     def find_distributions(context: Any = None) -> Iterable[importlib.metadata.Distribution]:
@@ -46,5 +48,5 @@ def provide_torch_xla() -> None:
             "torch_xla is installed here: it runs programs on hlokit's plugin, with PJRT_DEVICE=HLOKIT. hlokit.torch takes its "
             "place only where it is not installed"
         )
-    sys.meta_path.append(_Finder)
+    sys.meta_path.insert(0, _Finder)
     importlib.invalidate_caches()

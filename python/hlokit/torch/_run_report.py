@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Sequence, Set, TextIO, Tuple
 
 from hlokit import _errors
 
-from . import _fallback, _lines, _modules, _recompilations, parallel_loader
+from . import _fallback, _lines, _modes, _modules, _recompilations, parallel_loader
 from ._run_recording import Recording
 from ._trace import Graph, Simulation
 
@@ -186,7 +186,8 @@ def _step_traps(recording: Recording, entries: Sequence[Dict[str, Any]]) -> List
             shapes = [d for entry in entries if entry["place"] == place for d in entry["differences"] if " was " in d]
             example = f", such as {shapes[0]}" if shapes else ""
             traps.append(f"{place}: a new graph nearly each time, {count} of {total}{example}. Pad to few sizes.")
-    if graphs and not steps:
+    marks = sum(metrics["counters"].get("MarkStep", 0) for metrics in recording.metrics)
+    if graphs and not steps and not marks and not _modes.used:
         traps.append("no step was marked: all that was recorded before a value is read is one graph. Call torch_xla.sync() after each step.")
     return traps
 
@@ -276,12 +277,19 @@ def _fallback_lines(recording: Recording) -> List[str]:
     return lines
 
 
+def _nothing(recording: Recording) -> str:
+    """Why there is no graph."""
+    if any(metrics["counters"].get("CreateXlaTensor", 0) for metrics in recording.metrics):
+        return "made tensors on the device, and ran nothing there: it marked no step (torch_xla.sync()) and read no value"
+    return "made no tensors on the device, xla or tpu"
+
+
 def write(recording: Recording, options: Any, program: str, out: TextIO) -> None:
     """Prints the report, and writes it to --report."""
     graphs = recording.graphs
     name = os.path.basename(program)
     if not graphs:
-        print(f"hlokit.torch: {name} ran nothing on a device of type xla", file=out)
+        print(f"hlokit.torch: {name} {_nothing(recording)}", file=out)
         return
     first = [g for g in graphs if g.ordinal == 0]
     devices = len({g.ordinal for g in graphs})

@@ -221,9 +221,10 @@ def target_of(device: Any) -> int:
     ordinal = ordinal_of(device)
     only = getattr(_thread, "only", None)
     if only is not None and ordinal != only:
+        kind = "xla" if device is None or isinstance(device, int) else torch.device(device).type
         raise RuntimeError(
-            f"xla:{ordinal} is the device of another thread of spawn(); that of this one is xla:{only}: use xm.xla_device() or "
-            '"xla", without a number'
+            f"{kind}:{ordinal} is the device of another thread of spawn(); that of this one is {kind}:{only}: use xm.xla_device() "
+            f'or "{kind}", without a number'
         )
     return ordinal
 

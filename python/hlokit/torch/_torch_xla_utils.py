@@ -81,7 +81,7 @@ def timed(fn: Callable[[], Any], msg: str = "", printfn: Optional[Callable[..., 
         return fn()
     start = time.time()
     result = fn()
-    printfn(f"{msg}{time.time() - start:.3f}ms")
+    printfn(f"{msg}{(time.time() - start) * 1e3:.3f}ms")
     return result
 
 

@@ -32,6 +32,12 @@ class LazyTensorImpl final : public c10::TensorImpl {
 
   // The value; borrowed.
   PyObject* lazy() const { return lazy_; }
+  // Makes a tensor that was made in inference mode one with versions and a history, as its base is.
+  void BecomeViewOf(LazyTensorImpl& base) {
+    if (!is_inference() || base.is_inference()) return;
+    key_set_ = base.key_set();
+    set_version_counter(c10::VariableVersion(/*version=*/0));
+  }
   // Makes the value and the sizes those of another tensor, and the strides those of one with the same storage. Views
   // keep the storage.
   void Adopt(const LazyTensorImpl& other);

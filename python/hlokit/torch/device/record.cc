@@ -296,6 +296,7 @@ class ViewOf {
     LazyTensorImpl* const impl = ImplOf(view);
     if (impl == nullptr || view.is_same(base_)) return;
     impl->set_storage_keep_dtype(base_.storage());
+    impl->BecomeViewOf(*ImplOf(base_));
     CopyMarks(meta.isTensor() ? meta.toTensor() : base_, view);
     if (base_.device().type() != kTpu) return;
     if (meta.isTensor() && meta.toTensor().sizes() == view.sizes()) {

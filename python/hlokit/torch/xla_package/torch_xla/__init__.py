@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """hlokit's package under the name of PyTorch/XLA: modules of torch_xla 2.9, which hlokit.torch implements."""
 
-from typing import Any
-
 import hlokit.torch  # noqa: F401: registers the device
 from hlokit.torch import _xlac as _XLAC  # noqa: F401
 from hlokit.torch._program import (  # noqa: F401
@@ -22,7 +20,3 @@ from .version import __version__  # noqa: F401
 from . import amp, core, debug, distributed, experimental, runtime, utils  # noqa: F401, E402
 
 from .stablehlo import save_as_stablehlo, save_torch_model_as_stablehlo  # noqa: F401, E402
-
-
-def __getattr__(name: str) -> Any:
-    raise AttributeError(f"module 'torch_xla' has no attribute {name!r} in hlokit's package of this name (docs/pytorch.md)")
