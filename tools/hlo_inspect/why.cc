@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "interp/exact/instruction_evaluator.h"
 #include "ir/core/str_cat.h"
 #include "passes/core/pipeline.h"
@@ -49,6 +50,22 @@ std::string FusionOf(const Module& module, std::string_view name) {
   return "";
 }
 
+// Returns the members of the fusion of this name, after the passes; none if there is no such fusion.
+std::vector<std::string> MembersOf(const Module& module, std::string_view name) {
+  std::vector<std::string> members;
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (i.opcode() != Opcode::kFusion || i.name() != name) continue;
+      i.ForEachCallee([&](Computation body) {
+        for (Instruction member : body.instructions()) {
+          if (member.opcode() != Opcode::kParameter) members.emplace_back(member.name());
+        }
+      });
+    }
+  }
+  return members;
+}
+
 bool IsThere(const Module& module, std::string_view name) {
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
@@ -59,6 +76,9 @@ bool IsThere(const Module& module, std::string_view name) {
 }
 
 std::string PlaceText(const Module& module, std::string_view name) {
+  if (const std::vector<std::string> members = MembersOf(module, name); !members.empty()) {
+    return StrCat("`", name, "` is a fusion of ", Counted(members.size(), "instruction"));
+  }
   if (const std::string fusion = FusionOf(module, name); !fusion.empty()) {
     return StrCat("`", name, "` is in the fusion `", fusion, "`");
   }
@@ -128,8 +148,13 @@ std::optional<Answer> AnswerFor(const WhyFlags& flags, const InputPart& part, co
     diagnostics->ShowError(part.label(), std::string(status.message()), kRejected);
     return std::nullopt;
   }
+  // Of a fusion, what is said of its members.
+  const std::vector<std::string> members = MembersOf(changed, name);
+  const auto is_asked = [&](const Remark& remark) {
+    return Names(remark, name) || absl::c_linear_search(members, remark.instruction);
+  };
   for (const Remark& remark : collector.remarks()) {
-    if (Names(remark, name) && (other.empty() || Names(remark, other))) answer.remarks.push_back(remark);
+    if (is_asked(remark) && (other.empty() || Names(remark, other))) answer.remarks.push_back(remark);
   }
   for (const auto& [found, given] : {std::pair(&first, &name), {&second, &other}}) {
     if (given->empty() || found->ok() || IsThere(changed, *given)) continue;
