@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "ir/core/str_cat.h"
-#include "parser/proto/wire_format.h"
 
 namespace hlokit {
 namespace {
@@ -54,6 +53,31 @@ class Bytes {
   std::string_view data_;
   bool ok_ = true;
 };
+
+// A field of a message; of XLA's messages none is a group.
+struct Field {
+  enum Kind : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+
+  uint64_t number = 0, kind = 0;
+  std::string_view bytes;  // kBytes
+  std::string_view whole;  // with its tag
+};
+
+// Takes the next field. Returns false at the end, and if it is damaged: in.ok() tells which.
+bool TakeField(Bytes* in, Field* field) {
+  if (in->empty()) return false;
+  const char* const begin = in->rest().data();
+  const uint64_t tag = in->Varint();
+  field->number = tag >> 3;
+  field->kind = tag & 7;
+  field->bytes = {};
+  if (field->kind == Field::kVarint) in->Varint();
+  if (field->kind == Field::kFixed64) in->Take(sizeof(uint64_t));
+  if (field->kind == Field::kFixed32) in->Take(sizeof(uint32_t));
+  if (field->kind == Field::kBytes) field->bytes = in->Take(in->Varint());
+  field->whole = {begin, in->ok() ? static_cast<size_t>(in->rest().data() - begin) : 0};
+  return in->ok();
+}
 
 // A raw Snappy stream: its length, then literals and copies of what comes before. False if it is damaged.
 bool InflateSnappy(std::string_view data, uint64_t max_bytes, std::string* out) {
@@ -157,15 +181,15 @@ absl::StatusOr<std::vector<std::string>> AllRecords(std::string_view data, uint6
 
 // The first record: the name of the message, and how each of the others becomes part of it.
 absl::Status CheckManifest(std::string_view manifest, size_t parts) {
-  constexpr int kParts = 2, kMerge = 2;
-  WireReader in(manifest);
-  WireField field;
+  constexpr uint64_t kParts = 2, kMerge = 2;
+  Bytes in(manifest);
+  Field field;
   size_t merged = 0;
-  while (in.Next(&field)) {
-    if (field.number != kParts || field.kind != WireField::kBytes) continue;
-    WireReader part(field.bytes);
-    WireField kind;
-    if (!part.Next(&kind) || kind.number != kMerge || kind.kind != WireField::kBytes || !kind.bytes.empty()) {
+  while (TakeField(&in, &field)) {
+    if (field.number != kParts || field.kind != Field::kBytes) continue;
+    Bytes part(field.bytes);
+    Field kind;
+    if (!TakeField(&part, &kind) || kind.number != kMerge || kind.kind != Field::kBytes || !kind.bytes.empty()) {
       return absl::UnimplementedError("a Riegeli file whose records are not parts to merge, as XLA writes them");
     }
     ++merged;
@@ -173,13 +197,12 @@ absl::Status CheckManifest(std::string_view manifest, size_t parts) {
   return in.ok() && merged == parts ? absl::OkStatus() : Damaged();
 }
 
-void AppendBytesField(int number, std::string_view bytes, std::string* out) {
-  constexpr uint64_t kBytesType = 2;
+void AppendBytesField(uint64_t number, std::string_view bytes, std::string* out) {
   const auto varint = [out](uint64_t value) {
     for (; value >= 0x80; value >>= 7) out->push_back(static_cast<char>(value | 0x80));
     out->push_back(static_cast<char>(value));
   };
-  varint(static_cast<uint64_t>(number) << 3 | kBytesType);
+  varint(number << 3 | Field::kBytes);
   varint(bytes.size());
   out->append(bytes);
 }
@@ -192,13 +215,13 @@ absl::StatusOr<std::string> ReadSplitProto(std::string_view data, uint64_t max_b
   if (records->empty()) return Damaged();
   if (const absl::Status status = CheckManifest(records->front(), records->size() - 1); !status.ok()) return status;
   // The parts of one message are bytes in a row, but readers expect the module, field 1, in one piece.
-  constexpr int kModule = 1;
+  constexpr uint64_t kModule = 1;
   std::string module, others;
   for (size_t k = 1; k < records->size(); ++k) {
-    WireReader in((*records)[k]);
-    WireField field;
-    while (in.Next(&field)) {
-      if (field.number == kModule && field.kind == WireField::kBytes) {
+    Bytes in((*records)[k]);
+    Field field;
+    while (TakeField(&in, &field)) {
+      if (field.number == kModule && field.kind == Field::kBytes) {
         module.append(field.bytes);
       } else {
         others.append(field.whole);

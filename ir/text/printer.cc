@@ -76,6 +76,7 @@ class Printer {
   void PrintComputationAttr(Opcode opcode, AttrValue value, int indent);
   void PrintComparisonOrder(Instruction compare, ComparisonType type);
   // Returns true for the element of a tuple that its users name in place, and that has no line of its own.
+  bool IsListedInOrder(Computation c);
   bool IsCompactElement(InstructionId id);
   void PrintOperandName(InstructionId id);
   // Finds the computations of asynchronous operations that other instructions call too: sugar cannot hide them.
@@ -100,6 +101,7 @@ class Printer {
   std::vector<int64_t> canonical_;        // by InstructionId, -1: none yet
   int64_t next_canonical_ = 0;
   std::vector<int64_t> saved_canonical_;
+  std::vector<uint8_t> listed_;         // by InstructionId
   std::vector<uint8_t> control_named_;  // by InstructionId, of compact elements: others have it as control predecessor
 };
 
@@ -130,8 +132,8 @@ void Printer::PrintModule() {
   if (options_.canonicalize_computations) {
     for (Computation c : module_.computations()) order.push_back(c.id());
   } else {
-    order = options_.listed_computation_order ? ComputationListedOrder(module_)
-                                              : ComputationTextOrder(module_, options_.stable_computation_order);
+    order = options_.listed_order ? ComputationListedOrder(module_)
+                                  : ComputationTextOrder(module_, options_.stable_computation_order);
   }
   for (ComputationId id : order) {
     const Computation c = module_.computation(id);
@@ -182,7 +184,8 @@ void Printer::PrintComputation(Computation c, bool nested, bool in_text_order, i
     PrintInstruction(module_.instruction(id), indent + 1, /*named=*/true);
     out_ << '\n';
   };
-  if (module_.header().is_scheduled && in_text_order && !nested) {
+  const bool scheduled = module_.header().is_scheduled && in_text_order;
+  if (!nested && (scheduled || (options_.listed_order && IsListedInOrder(c)))) {
     for (InstructionId id = c.record().first; id.valid(); id = module_.record(id).next) one(id);
   } else {
     for (InstructionId id : PostOrder(c)) one(id);
@@ -246,6 +249,22 @@ void Printer::PrintOperands(Instruction i) {
     PrintOperandName(id);
   }
   if (cut) out_ << ", ...(+" << int64_t{r.operand_count} - kShown << ')';
+}
+
+bool Printer::IsListedInOrder(Computation c) {
+  listed_.resize(module_.instruction_id_bound(), 0);
+  for (Instruction i : c.instructions()) {
+    for (int64_t k = 0; k < i.operand_count(); ++k) {
+      if (listed_[i.operand(k).id().value] == 0) return false;
+    }
+    if (i.has(Attr::kControlPredecessors)) {
+      for (int64_t before : i.list_attr(Attr::kControlPredecessors)) {
+        if (listed_[static_cast<size_t>(before)] == 0) return false;
+      }
+    }
+    listed_[i.id().value] = 1;
+  }
+  return true;
 }
 
 bool Printer::IsCompactElement(InstructionId id) {
@@ -416,7 +435,7 @@ PrintOptions PrintOptions::Dump() {
   PrintOptions o;
   o.compact_tuple_elements = true;
   o.print_comparison_order = true;
-  o.listed_computation_order = true;
+  o.listed_order = true;
   o.sort_backend_config = true;
   return o;
 }

@@ -51,9 +51,9 @@ struct PrintOptions {
   bool print_sharding = true;
   bool print_full_replica_groups = false;  // iota and mesh forms expanded to lists
   bool compact_tuple_elements = false;     // %t#1 for the operand get-tuple-element(%t), index=1
-  bool listed_computation_order = false;   // computations as the module lists them, where callees come first
-  bool sort_backend_config = false;        // the members of JSON in backend_config, as XLA's dumps have them
-  bool print_comparison_order = false;     // order=TOTAL, as XLA has it since 2026, for type=TOTALORDER
+  bool listed_order = false;            // computations and instructions as the module lists them, if that is an order
+  bool sort_backend_config = false;     // the members of JSON in backend_config, as XLA's dumps have them
+  bool print_comparison_order = false;  // order=TOTAL, as XLA has it since 2026, for type=TOTALORDER
   int indent_amount = 0;
 
   // XLA's named combinations.

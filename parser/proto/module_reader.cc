@@ -411,9 +411,13 @@ bool ProtoModuleReader::ReadComputation(int index) {
   return Forward() && (options_.as_dumped || ApplySchedule(index));
 }
 
-// Lists computations as XLA has printed them, by a traversal of calls in the order of ids, then applies the schedule.
+// Lists computations and instructions as XLA has printed them, by traversals in the order of ids, then applies the
+// schedule.
 bool ProtoModuleReader::OrderAsDumped() {
   module_->SetComputationOrder(ComputationTextOrder(*module_, /*stable_computation_order=*/false));
+  for (Computation c : module_->computations()) {
+    for (InstructionId id : PostOrder(c)) module_->MoveBefore(id, InstructionId());
+  }
   for (int k = 0; k < source_.computation_count() && proto_.has_schedule(); ++k) {
     ids_ = map_.instructions[static_cast<size_t>(k)];
     if (!ReadIds(k) || !ApplySchedule(k)) return false;

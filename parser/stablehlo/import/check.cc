@@ -40,6 +40,7 @@ bool Converter::IsStatic(mlir::NodeId type) {
 }
 
 void Converter::Check() {
+  warned_of_attributes_ = true;  // which the conversion does
   CountUnchecked();
   for (uint32_t i = 0; i < program_.operations.size(); ++i) {
     if (program_.kind(mlir::OperationId(i)) != OpKind::kFuncFunc || sink_->limit_reached()) continue;

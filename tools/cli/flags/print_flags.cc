@@ -49,7 +49,7 @@ constexpr Toggle kToggles[] = {
     {"header", &PrintOptions::print_header, "the HloModule line"},
     {"full-replica-groups", &PrintOptions::print_full_replica_groups, "replica groups as lists"},
     {"compact-gte", &PrintOptions::compact_tuple_elements, "%t#1 for operands that are get-tuple-elements"},
-    {"listed-order", &PrintOptions::listed_computation_order, "computations in the order of the input"},
+    {"listed-order", &PrintOptions::listed_order, "computations and instructions in the order of the input"},
     {"sorted-backend-config", &PrintOptions::sort_backend_config, "JSON of backend_config with its members in order"},
     {"comparison-order", &PrintOptions::print_comparison_order, "order=TOTAL of compares for type=TOTALORDER"},
 };
