@@ -58,6 +58,16 @@ def test_processes_threads_and_gloo_agree(program, processes, gloo):
             assert found == other
 
 
+def test_losses_in_parts(processes, gloo):
+    torch.manual_seed(0)
+    logits, labels = torch.randn(4, 8).requires_grad_(), torch.randint(0, 8, (4,))
+    loss = torch.nn.functional.cross_entropy(logits, labels)
+    loss.backward()
+    expected = pytest.approx([loss.item(), *logits.grad.flatten().tolist()], abs=1e-6)
+    for found in (*processes, *gloo):
+        assert found["loss_in_parts"] == expected
+
+
 def test_unmodified_scripts_in_processes(tmp_path):
     found, printed = run_processes(tmp_path / "found", "-m", "hlokit.torch", "--engine=exact", SCRIPT, "xla")
     assert [found[rank]["some_ranks"] for rank in range(COUNT)] == [[6, [6, 6]], [None, [6, 6]]]

@@ -9,6 +9,8 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import Shard, distribute_tensor
+from torch.distributed.tensor.parallel import loss_parallel
 from torch_parallel_programs import filled, layers_of, model_of, train
 
 
@@ -91,6 +93,17 @@ def sharded(rank, count, device):
 PROGRAMS = [collectives, between_ranks, some_ranks, data_parallel, sharded]
 
 
+def loss_in_parts(rank, count, device):
+    """Not of threads: loss_parallel() changes PyTorch for the process."""
+    torch.manual_seed(0)
+    logits, labels = torch.randn(4, 8), torch.randint(0, 8, (4,))
+    parts = distribute_tensor(logits.to(device), dist.init_device_mesh(device, (count,)), [Shard(1)]).requires_grad_()
+    with loss_parallel():
+        loss = nn.functional.cross_entropy(parts, labels.to(device))
+        loss.backward()
+    return [loss.full_tensor().item(), *parts.grad.full_tensor().flatten().tolist()]
+
+
 def fails(rank, backend, port):
     """For torch.multiprocessing: the last rank fails, and others wait for it."""
     dist.init_process_group(backend, init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
@@ -119,7 +132,7 @@ def main(backend, folder):
     dist.init_process_group(backend)
     rank, count = dist.get_rank(), dist.get_world_size()
     device = "cpu" if backend == "gloo" else "tpu"
-    found = {program.__name__: program(rank, count, device) for program in PROGRAMS}
+    found = {program.__name__: program(rank, count, device) for program in [*PROGRAMS, loss_in_parts]}
     with open(f"{folder}/{rank}.json", "w") as file:
         json.dump(found, file)
     dist.destroy_process_group()
