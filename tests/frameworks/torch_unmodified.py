@@ -25,6 +25,7 @@ SECONDS = 600
 SOURCES = {  # what is fetched, by folder: repository, commit
     "minGPT": ("https://github.com/karpathy/minGPT", "37baab71b9abea1b76ab957409a1cc2fbfba8a26"),
     "nanoGPT": ("https://github.com/karpathy/nanoGPT", "3adf61e154c3fe3fca428ad6bc3818b27a3b8291"),
+    "timm": ("https://github.com/huggingface/pytorch-image-models", "aa4b5850c1543fa488abf260f18390eda46cf85d"),
     "xla": ("https://github.com/pytorch/xla", "41398bfff334fc8d3b1c00be6ea8cc5411f6d6bf"),
 }
 
@@ -99,9 +100,9 @@ def printed(pattern):
     return find
 
 
-def compare(recorded, plain, read=losses, tolerance=TOLERANCE):
+def compare(recorded, plain, read=losses, tolerance=TOLERANCE, stream="stdout"):
     """Compares the losses of two runs."""
-    got, expected = read(recorded.stdout), read(plain.stdout)
+    got, expected = (read(getattr(run, stream)) for run in (recorded, plain))
     if len(got) != len(expected):
         raise Failed(f"{len(got)} losses, expected {len(expected)}")
     for a, b in zip(got, expected):
@@ -176,6 +177,27 @@ def nanogpt(bench):
     expect(got.stderr, "a value is read in the loop")
 
 
+def timm(bench):
+    """A small ResNet on images of noise: losses of training and of validation, which runs in inference mode."""
+    import numpy
+    from PIL import Image
+
+    noise = numpy.random.RandomState(0)
+    for part in ("train", "validation"):
+        for kind in ("a", "b"):
+            folder = bench.folder / "images" / part / kind
+            folder.mkdir(parents=True)
+            for i in range(4):
+                Image.fromarray(noise.randint(0, 255, (40, 40, 3), dtype=numpy.uint8)).save(folder / f"{i}.png")
+    command = [bench.source("timm") / "train.py", "--data-dir=images", "--model=test_resnet", "--num-classes=2", "--img-size=32",
+               "--epochs=1", "--batch-size=4", "--workers=0", "--no-prefetcher", "--opt=sgd", "--lr=0.01", "--log-interval=1",
+               "--no-aug"]
+    plain = bench.plain([*command, "--device=cpu", "--output=cpu"])
+    for device in ("xla", "tpu"):
+        got = bench.recorded([*command, f"--device={device}", f"--output={device}"])
+        compare(got, plain, printed(r"Loss: +([\d.]+)"), 2e-3, "stderr")  # three digits are printed
+
+
 def example(path, *arguments, options=(), ends=(), steps=None):
     """A program of PyTorch/XLA's own examples, which has no device but its own: it runs, and its losses fall to 0 for its data
     of zeros."""
@@ -223,6 +245,7 @@ CHECKS = {
     "Lightning Trainer": lightning("trainer"),
     "minGPT": mingpt,
     "nanoGPT": nanogpt,
+    "timm": timm,
     "examples: ResNet": example("train_resnet_base.py", steps=SMALL_RESNET, ends=[r"step: 0, loss: [\d.]+"]),
     "examples: ResNet with autocast": example("train_resnet_amp.py", steps=SMALL_RESNET, ends=[r"step: 0, loss: [\d.]+"]),
     "examples: data parallel": example("data_parallel/train_resnet_xla_ddp.py", options=["--devices=2"], steps=SMALL_RESNET,

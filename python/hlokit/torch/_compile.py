@@ -219,7 +219,8 @@ class Program(torch.nn.Module):
                     kind = example.device.type if isinstance(example, torch.Tensor) else ""
                     outputs.append(_Result(len(roots), strides, kind))
                     roots.append(value)
-            module, uses_seed, entry = None, False, None
+            module, uses_seed = None, False
+            entry: Any = None
             if self._on_device:
                 entry = _compile_device.Entry(recorder, arguments, places, seed, roots, outputs, _compile_device.home_of(graph))
             if roots:
