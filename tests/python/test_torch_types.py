@@ -71,6 +71,14 @@ class TypesTest(unittest.TestCase):
                         near = 2e-2 if torch.bfloat16 in (first, second) else 1e-4
                         self.assertTrue(torch.allclose(found, expected, near, near), f"{found}, expected {expected}")
 
+    def test_least_squares(self) -> None:
+        a, b = torch.tensor([[1.0, 2.0], [3.0, 5.0], [4.0, 1.0]]), torch.tensor([[1.0], [2.0], [0.5]])
+        for driver in (None, "gels", "gelsy", "gelsd", "gelss"):
+            found = torch.linalg.lstsq(a.to("tpu"), b.to("tpu"), driver=driver)
+            for ours, theirs in zip(found, torch.linalg.lstsq(a, b, driver=driver)):
+                self.assertEqual(ours.shape, theirs.shape, driver)
+                self.assertTrue(torch.allclose(ours.cpu().double(), theirs.double(), 1e-4, 1e-4), driver)
+
     def test_gradients_of_two_types(self) -> None:
         for loss in (F.huber_loss, F.soft_margin_loss):
             def gradient(device: str) -> Any:
