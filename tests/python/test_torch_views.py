@@ -144,6 +144,8 @@ class MemoryTest(unittest.TestCase):
         stats = accelerator.memory_stats()
         self.assertEqual(stats["allocated_bytes.all.allocated"], 2 << 20)
         self.assertEqual(stats["allocated_bytes.all.current"], accelerator.memory_allocated())
+        x.untyped_storage().resize_(0)
+        self.assertEqual(accelerator.memory_allocated(), before)
         accelerator.empty_cache()
         del x, views
         self.assertEqual(accelerator.memory_allocated(), before)
