@@ -41,7 +41,7 @@ class Plan(NamedTuple):
     returns: List[int]
     list: bool
     view: bool
-    same_type: Sequence[int] = ()
+    same_type: List[int] = []
     no_complex: bool = False
     no_bool: bool = False
     needs_float: bool = False
