@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Tuple
 import torch
 import torch.nn.functional as F
 
-import hlokit.torch  # noqa: F401
+import hlokit.torch
 
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool, torch.complex64)
 
@@ -70,6 +70,22 @@ class TypesTest(unittest.TestCase):
                         self.assertEqual(found.dtype, expected.dtype)
                         near = 2e-2 if torch.bfloat16 in (first, second) else 1e-4
                         self.assertTrue(torch.allclose(found, expected, near, near), f"{found}, expected {expected}")
+
+    def test_complex_weights(self) -> None:
+        a, b = torch.tensor([1 + 2j, 3 - 1j]), torch.tensor([2 - 2j, 1j])
+        weight = torch.tensor([0.25 + 0.1j, 2 - 1j])
+        before = dict(hlokit.torch.fallbacks())
+        found = torch.lerp(a.to("tpu"), b.to("tpu"), weight.to("tpu")).cpu()
+        self.assertTrue(torch.allclose(found, torch.lerp(a, b, weight)))
+        self.assertEqual(dict(hlokit.torch.fallbacks()), before)
+
+    def test_least_squares(self) -> None:
+        a, b = torch.tensor([[1.0, 2.0], [3.0, 5.0], [4.0, 1.0]]), torch.tensor([[1.0], [2.0], [0.5]])
+        for driver in (None, "gels", "gelsy", "gelsd", "gelss"):
+            found = torch.linalg.lstsq(a.to("tpu"), b.to("tpu"), driver=driver)
+            for ours, theirs in zip(found, torch.linalg.lstsq(a, b, driver=driver)):
+                self.assertEqual(ours.shape, theirs.shape, driver)
+                self.assertTrue(torch.allclose(ours.cpu().double(), theirs.double(), 1e-4, 1e-4), driver)
 
     def test_gradients_of_two_types(self) -> None:
         for loss in (F.huber_loss, F.soft_margin_loss):

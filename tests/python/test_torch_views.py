@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Views of tensors of the device, and what writes to them do to their bases, against the CPU."""
 
+import os
 import time
 import unittest
 from typing import Any, Callable
 
 import torch
 
+import hlokit
 import hlokit.torch as ht
 from torch_view_programs import run
 
@@ -142,6 +144,8 @@ class MemoryTest(unittest.TestCase):
         stats = accelerator.memory_stats()
         self.assertEqual(stats["allocated_bytes.all.allocated"], 2 << 20)
         self.assertEqual(stats["allocated_bytes.all.current"], accelerator.memory_allocated())
+        x.untyped_storage().resize_(0)
+        self.assertEqual(accelerator.memory_allocated(), before)
         accelerator.empty_cache()
         del x, views
         self.assertEqual(accelerator.memory_allocated(), before)
@@ -149,6 +153,41 @@ class MemoryTest(unittest.TestCase):
         if hasattr(accelerator, "get_memory_info"):
             free, total = accelerator.get_memory_info()
             self.assertEqual(total - free, before)
+
+
+class LimitTest(unittest.TestCase):
+    def test_expansion(self) -> None:
+        with self.assertRaisesRegex(hlokit.RunError, r"f32\[1000000,1000000\] has 4000000000000 bytes; the limit"):
+            torch.ones(1, device="tpu").expand(10**6, 10**6).sum().item()
+
+    def test_unknown_sizes(self) -> None:
+        with ht.trace(fake=True):
+            x = torch.ones(4, device="tpu")
+            for call in (torch.nonzero, torch.unique, lambda t: t[t > 0], lambda t: torch.masked_select(t, t > 0)):
+                with self.assertRaisesRegex(RuntimeError, "it reads values, which say the size"):
+                    call(x)
+            x[x > 0] = 2  # its size is known
+
+    def test_programs_in_memory(self) -> None:
+        os.environ["XLA_COMPILATION_CACHE_SIZE"] = "3"
+        try:
+            ht.configure()
+
+            def compiled(sizes: Any) -> int:
+                before = ht.metrics.counter_value("UncachedCompile") or 0
+                for size in sizes:
+                    torch.ones(size, device="xla").cumsum(0).cpu()
+                return int(ht.metrics.counter_value("UncachedCompile") or 0) - before
+
+            compiled((1, 2))
+            each = compiled((3,))
+            self.assertGreater(each, 0)
+            self.assertEqual(compiled((3, 3)), 0)
+            compiled((4, 5, 6, 7))
+            self.assertEqual(compiled((3,)), each)  # it was dropped
+        finally:
+            del os.environ["XLA_COMPILATION_CACHE_SIZE"]
+            ht.configure()
 
 
 class IndexTest(unittest.TestCase):

@@ -194,6 +194,17 @@ def _logaddexp(self: torch.Tensor, other: torch.Tensor) -> Any:
     return aten.where.self(infinite, first, value)
 
 
+@_retries("lerp.Tensor")
+def _lerp(self: torch.Tensor, end: torch.Tensor, weight: torch.Tensor) -> Any:
+    if not self.is_complex() or self.dtype != end.dtype:
+        return NotImplemented
+    weight = weight.to(self.dtype)
+    way = aten.sub.Tensor(end, self)
+    near = aten.lt.Scalar(aten.abs.default(weight), 0.5)
+    from_end = aten.sub.Tensor(end, aten.mul.Tensor(way, aten.rsub.Scalar(weight, 1)))
+    return aten.where.self(near, aten.add.Tensor(self, aten.mul.Tensor(weight, way)), from_end)
+
+
 @_retries("normal_")
 def _normal_(self: torch.Tensor, mean: Any = 0, std: Any = 1, *, generator: Any = None) -> Any:
     if not self.is_complex() or generator is not None:

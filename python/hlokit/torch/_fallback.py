@@ -241,7 +241,7 @@ def on_cpu(func: Any, args: Any, kwargs: Any, reason: str) -> Any:
     if any(_hlokit._lazy_session(lazy) is not session for lazy in lazies):
         raise RuntimeError(f"{func._schema.name}: tensors of different sessions: {_NEW_SESSION}")
     if session.fake and _has_unknown_size(func, args):
-        raise RuntimeError(f"{func._schema.name}: the size of its result depends on values, which tensors of a fake session have not")
+        raise RuntimeError(f"{func._schema.name}: it reads values, which say the size of its result, and tensors have none here")
     home = home_of(_flat(args, kwargs))
     ordinal = _session.target_of(kwargs.get("device")) if home is None else _hlokit._lazy_ordinal(home)
     copies: Dict[int, Tuple[torch.Tensor, torch.Tensor]] = {}

@@ -136,8 +136,8 @@ def _linalg_lstsq(self: torch.Tensor, b: torch.Tensor, rcond: Optional[float] = 
     rank = aten.sum.dim_IntList(kept, [-1])
     real = s.dtype
     residuals = aten.zeros.default([0], dtype=real, device=self.device)
-    # Whether there are residuals is a value: the program waits for it.
-    if m > n and (driver == "gels" or bool(aten.all.default(aten.eq.Scalar(rank, n)).item())):
+    # Whether there are residuals is a value, except of gelsy, PyTorch's default on the CPU, which has none: the program waits for it.
+    if m > n and driver not in (None, "gelsy") and (driver == "gels" or bool(aten.all.default(aten.eq.Scalar(rank, n)).item())):
         error = aten.abs.default(aten.matmul.default(self, solution) - right)
         residuals = aten.sum.dim_IntList(error * error, [-2])
     values = s if driver in ("gelss", "gelsd") else aten.zeros.default([0], dtype=real, device=self.device)

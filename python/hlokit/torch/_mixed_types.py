@@ -4,6 +4,9 @@
 from typing import Any, Callable, Dict
 
 import torch
+from torch._decomp import decomposition_table
+
+from ._decompositions import NotRecorded, decomposes
 
 # By overload.
 RETRIES: Dict[Any, Callable[..., Any]] = {}
@@ -49,3 +52,10 @@ def _normalization(func: Any) -> None:
 
 _normalization(aten.native_layer_norm.default)
 _normalization(aten.native_group_norm.default)
+
+
+@decomposes("huber_loss_backward")
+def _huber_loss_backward(grad_output: torch.Tensor, self: torch.Tensor, target: torch.Tensor, reduction: int, delta: float) -> Any:
+    if not grad_output.dtype == self.dtype == target.dtype:
+        raise NotRecorded("tensors of several types")  # PyTorch's kernel refuses them
+    return decomposition_table[aten.huber_loss_backward.default](grad_output, self, target, reduction, delta)

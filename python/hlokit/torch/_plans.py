@@ -41,7 +41,7 @@ class Plan(NamedTuple):
     returns: List[int]
     list: bool
     view: bool
-    same_type: Sequence[int] = ()
+    same_type: List[int] = []
     no_complex: bool = False
     no_bool: bool = False
     needs_float: bool = False
@@ -69,7 +69,6 @@ _SAME_TYPE = {
     "aten::binary_cross_entropy_with_logits": ("target", "weight", "pos_weight"),
     "aten::huber_loss": ("target",),
     "aten::soft_margin_loss": ("target",),
-    "aten::huber_loss_backward": ("self", "target"),
     "aten::native_layer_norm": ("weight", "bias"),
     "aten::native_group_norm": ("weight", "bias"),
     "aten::_cdist_forward": ("x2",),

@@ -171,7 +171,7 @@ class TpuHooks final : public at::PrivateUse1HooksInterface {
   }
   at::Generator getNewGenerator(c10::DeviceIndex index) const override { return NewGenerator(kTpu, index); }
   void resizePrivateUse1Bytes(const c10::Storage& storage, size_t bytes) const override {
-    storage.unsafeGetStorageImpl()->set_nbytes(bytes);
+    ResizeStorage(storage, static_cast<int64_t>(bytes));
   }
 };
 

@@ -205,9 +205,8 @@ c10::Storage HostStorage(const c10::Storage& storage) {
   return data.get_deleter() == &Release ? static_cast<const Counted*>(data.get_context())->host : c10::Storage();
 }
 
-void ResizeStorage(const at::Tensor& tensor, int64_t bytes) {
-  c10::StorageImpl* const storage = tensor.storage().unsafeGetStorageImpl();
-  const c10::DataPtr& data = storage->data_ptr();
+void ResizeStorage(const c10::Storage& storage, int64_t bytes) {
+  const c10::DataPtr& data = storage.data_ptr();
   if (data.get_deleter() == &Release) {
     auto* const counted = static_cast<Counted*>(data.get_context());
     Use& use = UseOf(counted->ordinal);
@@ -216,7 +215,7 @@ void ResizeStorage(const at::Tensor& tensor, int64_t bytes) {
     use.bytes.decrease(static_cast<size_t>(counted->bytes));
     counted->bytes = bytes;
   }
-  storage->set_nbytes(static_cast<size_t>(bytes));
+  storage.unsafeGetStorageImpl()->set_nbytes(static_cast<size_t>(bytes));
 }
 
 std::pair<int64_t, int64_t> MemoryUse(int ordinal) {

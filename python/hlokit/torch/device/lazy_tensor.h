@@ -73,8 +73,8 @@ class ScopedStorage {
 c10::Storage StorageOn(c10::Device device, const c10::Storage& host);
 c10::Storage HostStorage(const c10::Storage& storage);
 
-// Changes the size of a tensor's storage.
-void ResizeStorage(const at::Tensor& tensor, int64_t bytes);
+// Changes the size of a storage.
+void ResizeStorage(const c10::Storage& storage, int64_t bytes);
 
 // Bytes of the storages of a device's tensors: those that exist, and the most that did.
 std::pair<int64_t, int64_t> MemoryUse(int ordinal);

@@ -96,7 +96,8 @@ PYBIND11_MODULE(_hlokit_torch_device, m) {
     if (!host) return std::nullopt;
     return host;
   });
-  m.def("resize_storage", &device::ResizeStorage);
+  m.def("resize_storage",
+        [](const at::Tensor& tensor, int64_t bytes) { device::ResizeStorage(tensor.storage(), bytes); });
   // Makes a tensor the same as another, in all but its place in autograd: both have one storage.
   m.def("become", [](const at::Tensor& tensor, const at::Tensor& other) {
     tensor.unsafeGetTensorImpl()->shallow_copy_from(other.getIntrusivePtr());

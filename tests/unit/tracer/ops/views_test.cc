@@ -41,6 +41,7 @@ std::map<std::string, std::vector<ViewCase>> Cases() {
       {"aten::detach", {{{2, 3}, {}}}},
       {"aten::t", {{{2, 3}, {}}, {{3}, {}}}},
       {"aten::view", {{{2, 3}, {ints({3, 2})}}, {{2, 3}, {ints({-1})}}}},
+      {"aten::view.dtype", {{{2, 3}, {IValue(ElementType::kF32)}}}},
       {"aten::reshape", {{{2, 3}, {ints({6, 1})}}}},
       {"aten::flatten.using_ints", {{{2, 3, 2}, {number(1), number(-1)}}, {{}, {number(0), number(-1)}}}},
       {"aten::expand", {{{2, 1}, {ints({2, 3}), IValue(false)}}}},
@@ -139,6 +140,43 @@ TEST_F(ViewsTest, AliasOfEverySchemaSharesItsElements) {
       }
     }
   }
+}
+
+TEST_F(ViewsTest, OneOfSeveralWindowsThatOverlap) {
+  const Tensor base = F32({5}, {1, 2, 3, 4, 5});
+  const Tensor windows = lazy::InvokeOp(Op::unfold, base, 0, 3, 1);
+  lazy::InvokeOp(Op::select_int, windows, 0, 1).fill_(-1);
+  EXPECT_EQ(Values(base), (std::vector<double>{1, -1, -1, -1, 5}));
+  EXPECT_EQ(Values(windows), (std::vector<double>{1, -1, -1, -1, -1, -1, -1, -1, 5}));
+  const Tensor column = F32({2, 1}, {1, 2});
+  const Tensor rows = lazy::InvokeOp(Op::expand, column, IntList{2, 3}, false);
+  lazy::InvokeOp(Op::select_int, rows, 0, 1).mul_(10);
+  EXPECT_EQ(Values(column), (std::vector<double>{1, 20}));
+}
+
+TEST_F(ViewsTest, ElementsOfAnotherType) {
+  const Tensor base = F32({2}, {1, 2});
+  const Tensor bits = lazy::InvokeOp(Op::view_dtype, base, ElementType::kS32);
+  EXPECT_EQ(Values(bits), (std::vector<double>{0x3F800000, 0x40000000}));
+  const Tensor bytes = lazy::InvokeOp(Op::view_dtype, bits, ElementType::kU8);
+  lazy::InvokeOp(Op::slice_Tensor, bytes, 0, 6, 8, 1).fill_(0x40);
+  EXPECT_EQ(Values(base), (std::vector<double>{1, 3}));
+  bits.fill_(0x3F800000);
+  EXPECT_EQ(Values(base), (std::vector<double>{1, 1}));
+}
+
+TEST_F(ViewsTest, AChainOfManyViewsIsAViewOfTheBase) {
+  const Tensor base = Numbers({4, 6});
+  Tensor view = base;
+  for (int i = 0; i < 40; ++i) {
+    view = lazy::InvokeOp(Op::transpose_int, lazy::InvokeOp(Op::slice_Tensor, view, 0, 0, 9, 1), 0, 1);
+  }
+  view.mul_(2);
+  std::vector<double> expected = Values(Numbers({4, 6}));
+  for (double& v : expected) v *= 2;
+  EXPECT_EQ(Values(base), expected);
+  base.fill_(7);
+  EXPECT_EQ(Values(view), std::vector<double>(24, 7));
 }
 
 TEST_F(ViewsTest, PartsOfComplexNumbers) {
