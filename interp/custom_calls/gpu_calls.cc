@@ -25,8 +25,8 @@ constexpr std::string_view kGemm = "__cublas$gemm", kMatmul = "__cublas$lt$matmu
                            kThreeFry = "cu_threefry2x32", kThreeFryFfi = "cu_threefry2x32_ffi",
                            kPartialReduce = "PartialReduce", kApproxTopK = "ApproxTopK";
 constexpr std::string_view kGpuTargets[] = {kGemm,        kMatmul,        kMatmulF8,  kConvForward,   kConvInput,
-                                         kConvFilter,  kConvBias,      kAttention, kAttentionBias, kThreeFry,
-                                         kThreeFryFfi, kPartialReduce, kApproxTopK};
+                                            kConvFilter,  kConvBias,      kAttention, kAttentionBias, kThreeFry,
+                                            kThreeFryFfi, kPartialReduce, kApproxTopK};
 
 using Operands = absl::Span<const CustomCallOperand>;
 using Results = absl::Span<const CustomCallResult>;

@@ -426,8 +426,8 @@ bool LapackCall<T>::Run(std::string_view name) {
 }
 
 constexpr std::string_view kLapackNames[] = {"potrf", "trsm",  "getrf", "geqrf", "geqp3", "orgqr", "ungqr",
-                                       "ormqr", "unmqr", "syevd", "heevd", "gesdd", "gesvd", "geev",
-                                       "gees",  "gehrd", "sytrd", "hetrd", "gtsv"};
+                                             "ormqr", "unmqr", "syevd", "heevd", "gesdd", "gesvd", "geev",
+                                             "gees",  "gehrd", "sytrd", "hetrd", "gtsv"};
 
 }  // namespace
 
@@ -439,7 +439,9 @@ CustomCallFunction LapackCallFor(std::string_view target) {
   const char type = target[kPrefix.size()];
   const std::string name(target.substr(kPrefix.size() + 1, target.size() - kPrefix.size() - kSuffix.size() - 1));
   const bool real = type == 's' || type == 'd', complex = type == 'c' || type == 'z';
-  if ((!real && !complex) || std::find(std::begin(kLapackNames), std::end(kLapackNames), name) == std::end(kLapackNames)) return nullptr;
+  if ((!real && !complex) ||
+      std::find(std::begin(kLapackNames), std::end(kLapackNames), name) == std::end(kLapackNames))
+    return nullptr;
   return [name, complex](absl::Span<const CustomCallOperand> operands, absl::Span<const CustomCallResult> results,
                          std::string_view config) -> absl::Status {
     const bool done = complex ? LapackCall<Complex>(operands, results, config).Run(name)

@@ -24,8 +24,9 @@ struct ParseOptions {
   bool quoted_module = false;
   // The function of a StableHLO program that becomes the entry computation; "": main. Others are read with a warning.
   std::string entry;
-  // What the dimensions of a StableHLO program are that it leaves open, "b=8" of a dimension variable or "arg0=8x4" of an
-  // argument: it becomes a program of these sizes (parser/stablehlo/refine/refine.h). Others are read with a warning.
+  // What the dimensions of a StableHLO program are that it leaves open, "b=8" of a dimension variable or "arg0=8x4" of
+  // an argument: it becomes a program of these sizes (parser/stablehlo/refine/refine.h). Others are read with a
+  // warning.
   std::vector<std::string> sizes;
   // Limits. Exceeding one is a diagnostic.
   int64_t max_nesting = 1 << 20;

@@ -24,7 +24,7 @@
 #include "parser/formats/source_names.h"
 #include "tools/cli/completion.h"
 #include "tools/cli/empty_value.h"
-#include "tools/cli/flags/custom_call_flag.h"
+#include "tools/cli/final_note.h"
 #include "tools/cli/help_format.h"
 #include "tools/cli/kept_messages.h"
 #include "tools/cli/number_flag.h"
@@ -212,12 +212,20 @@ std::string Reworded(std::string what) {
 
 }  // namespace
 
+namespace {
+
+std::string (*final_note)() = nullptr;
+
+}  // namespace
+
+void SetFinalNote(std::string (*note)()) { final_note = note; }
+
 int Main(int (*run)(int argc, char** argv), int argc, char** argv) {
   const std::string_view program = argc > 0 ? argv[0] : "";
   if (argc > 0) InstallOutOfMemoryHandlers(program.substr(program.rfind('/') + 1), kInternal);
   try {
     const int exit_code = run(argc, argv);
-    if (const std::string note = StubbedCallsNote(); !note.empty()) {
+    if (const std::string note = final_note == nullptr ? "" : final_note(); !note.empty()) {
       PrintError(StrCat(ToolName(), ": ", Printable(note), "\n"));
     }
     return exit_code;

@@ -4,16 +4,12 @@
 #define HLOKIT_TOOLS_CLI_FLAGS_CUSTOM_CALL_FLAG_H_
 
 #include <CLI/CLI.hpp>
-#include <string>
 
 namespace hlokit::cli {
 
 // Adds --stub-custom-calls[=REGEX], which has its effect when it is read. Main says at the end which targets have been
 // stubbed.
 CLI::Option* AddStubCustomCalls(CLI::App* app);
-
-// Returns the note about stubbed targets; "" if there are none.
-std::string StubbedCallsNote();
 
 }  // namespace hlokit::cli
 
