@@ -160,8 +160,8 @@ class transform:
         if failed and (self._platforms is not None or not self._registered or
                        xla_bridge.get_backend().platform in failed):
             self._clear()
-            platform, error = next(iter(failed.items()))
-            raise RuntimeError(f"the platform {platform} has no transforms of modules: {error}") from error
+            platform, cause = next(iter(failed.items()))
+            raise RuntimeError(f"the platform {platform} has no transforms of modules: {cause}") from cause
 
     def _clear(self) -> None:
         from jax.extend import xla

@@ -27,8 +27,8 @@ PrintOptions PrintOptionsFor(std::string_view path);
 
 class PrintFlags {
  public:
-  // Adds --print=default|short|canonical|fingerprint|dump|lossless|json|none, and --print-x/--no-print-x for each toggle of
-  // PrintOptions.
+  // Adds --print=default|short|canonical|fingerprint|dump|lossless|json|none, and --print-x/--no-print-x for each
+  // toggle of PrintOptions.
   void AddFlags(CLI::App* app);
   // Sets the output file, on which the form depends if --print is not given.
   void SetOutput(std::string_view path) { output_ = path; }
