@@ -19,9 +19,10 @@ struct BothSides {
   Tiling manual, automatic;
 };
 
-// Returns the tiling of the side with the manual axes of `manual`, and that of the other side, which divides dimensions
-// along these axes too, as `automatic` does. `learned` is of one of the sides.
-std::optional<BothSides> SidesOf(const Tiling& manual, const Tiling& automatic, const Tiling& learned) {
+// Returns the tiling of the side with more manual axes, and that of the other side, which divides dimensions along
+// these axes too, as `automatic` does. `learned` is of one of the sides.
+std::optional<BothSides> SidesOf(const Tiling& manual, const Tiling& automatic, const Tiling& learned,
+                                 bool learned_is_manual) {
   const std::optional<std::pair<Tiling, Tiling>> both = InOneOrder(manual, learned);
   if (!both) return std::nullopt;
   const AxisList& region = both->first.manual;
@@ -32,12 +33,18 @@ std::optional<BothSides> SidesOf(const Tiling& manual, const Tiling& automatic, 
     if (!rest) return std::nullopt;
     dim = *std::move(rest);
   }
-  sides.automatic.manual.clear();
-  if (learned.manual.empty() || !automatic.tiled()) return sides;
-  const std::optional<std::pair<Tiling, Tiling>> frames = InOneOrder(automatic, sides.automatic);
+  if (!automatic.tiled()) {
+    sides.automatic.manual.clear();
+    if (learned_is_manual != !learned.manual.empty()) return std::nullopt;
+    return sides;
+  }
+  const std::optional<std::pair<Tiling, Tiling>> frames = InOneOrder(automatic, both->second);
   if (!frames || frames->first.order != both->first.order) return std::nullopt;
+  const AxisList& around = frames->first.manual;
+  if (both->second.manual != (learned_is_manual ? region : around)) return std::nullopt;
   sides.automatic = frames->second;
-  for (size_t d = 0; d < sides.automatic.dims.size(); ++d) {
+  sides.automatic.manual = around;
+  for (size_t d = 0; d < sides.automatic.dims.size() && learned_is_manual; ++d) {
     AxisList outer = frames->first.dims[d];
     const std::optional<AxisList> rest = Subtract(outer, region, learned.device_count);
     if (outer.empty() || !rest || !rest->empty()) continue;
@@ -81,9 +88,8 @@ bool Propagator::RefineWith(Instruction i, Instruction conversion, const Tiling&
   if (converted == nullptr || (!converted->tiled() && !converted->replicated_everywhere())) return false;
   const bool to_manual = CustomCallTargetOf(conversion) == "SPMDFullToShardShape";
   const Tiling &automatic = to_manual ? *constraint : *converted, &manual = to_manual ? *converted : *constraint;
-  if (manual.manual.empty() || !automatic.manual.empty() || !manual.IsPartiallyReplicated()) return false;
-  if (learned_is_manual != !learned.manual.empty()) return false;
-  const std::optional<BothSides> sides = SidesOf(manual, automatic, partial);
+  if (manual.manual.empty() || !manual.IsPartiallyReplicated()) return false;
+  const std::optional<BothSides> sides = SidesOf(manual, automatic, partial, learned_is_manual);
   if (!sides) return false;
   const std::optional<Tiling> new_manual = MergeFiner(sides->manual, manual);
   const std::optional<Tiling> new_automatic = MergeFiner(sides->automatic, automatic);
