@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.distributed on the threads of spawn(): collectives of all ranks and of some, and ranks that wait for each other."""
 
+import sys
 import time
 
 import pytest
@@ -365,6 +366,12 @@ def test_ranks_at_different_collectives_end_with_an_error_and_the_next_ones_work
         return value.item()
 
     assert answers_of(run, count) == [sum(range(count))] * count
+
+
+def test_ranks_set_no_hooks_of_the_process():
+    before = sys.excepthook
+    answers_of(lambda rank: None, 4)
+    assert sys.excepthook is before
 
 
 def test_programs_that_fail_leave_nothing_behind():

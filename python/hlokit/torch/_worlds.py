@@ -3,6 +3,7 @@
 
 import functools
 import os
+import sys
 import threading
 from typing import Any, List, Optional, Tuple
 
@@ -14,6 +15,7 @@ from ._device import TYPES, has_torch_xla
 
 _lock = threading.Lock()
 _isolated = 0  # runs of spawn() in progress
+_hook: Any = None  # sys.excepthook before them
 
 BACKEND = "hlokit"
 
@@ -49,7 +51,7 @@ class _Worlds:
 
 def isolate(on: bool) -> None:
     """While threads of spawn() run, each finds its own groups by name."""
-    global _isolated
+    global _isolated, _hook
     if not dist.is_available():
         return
     import torch.distributed.nn  # its functions have the group of the one that imports it first
@@ -57,6 +59,11 @@ def isolate(on: bool) -> None:
     set_mode = getattr(torch._C._distributed_c10d, "_set_thread_isolation_mode", None)
     with _lock:
         _isolated += 1 if on else -1
+        # Each thread that makes a group sets one that names its rank, as if it were the process.
+        if on and _isolated == 1:
+            _hook = sys.excepthook
+        elif not on and _isolated == 0:
+            sys.excepthook = _hook
         if set_mode is not None and (on and _isolated == 1 or not on and _isolated == 0):
             set_mode(on)
 
