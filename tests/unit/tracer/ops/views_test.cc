@@ -10,6 +10,7 @@
 
 #include "tests/unit/tracer/tracing.h"
 #include "tracer/dispatch/dispatch.h"
+#include "tracer/graph/schema.h"
 
 namespace hlokit::lazy {
 namespace {
