@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "interp/custom_calls/custom_call_device.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp {
@@ -155,6 +156,8 @@ bool Multiply(const ProductDims& d, const NumberArray& lhs, const NumberArray& r
   product->values.reserve(lb.size() * lf.size() * rf.size());
   for (size_t b = 0; b < lb.size(); ++b) {
     for (int64_t l : lf) {
+      if (ShouldStopCustomCall()) product->values.resize(lb.size() * lf.size() * rf.size());
+      if (product->values.size() == lb.size() * lf.size() * rf.size()) return true;
       for (int64_t r : rf) {
         Complex sum = 0;
         for (size_t c = 0; c < lc.size(); ++c) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "interp/custom_calls/custom_call_device.h"
 #include "interp/custom_calls/gpu_arrays.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
@@ -177,6 +178,7 @@ bool ForEachProduct(const Convolution& call, const std::vector<int64_t>& input, 
         out += o * os[static_cast<size_t>(od)];
       }
       if (!inside) continue;
+      if (ShouldStopCustomCall()) return true;
       for (int64_t b = 0; b < at(input, dims.input_batch); ++b) {
         for (int64_t o = 0; o < outputs; ++o) {
           const int64_t group = o / (outputs / call.groups);

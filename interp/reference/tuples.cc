@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "interp/custom_calls/custom_call_device.h"
 #include "interp/custom_calls/custom_calls.h"
 #include "interp/custom_calls/layout_constraints.h"
 #include "interp/custom_calls/matrix_calls.h"
@@ -49,6 +50,7 @@ SlotValue CallFunction(Op& op, const interp::CustomCallFunction* registered, int
     return memory == nullptr ? nullptr : reinterpret_cast<double*>(memory->mutable_data());
   };
   const interp::MatrixCallRun run = {[&] { return !op.run.CheckTime(); }, allocate};
+  const interp::CustomCallStop stop(&run.should_stop);
   const absl::Status status =
       registered != nullptr ? (*registered)(operands, results, config) : matrix(operands, results, config, run);
   if (!status.ok()) op.Fail(std::string(status.message()));

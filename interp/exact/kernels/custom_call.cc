@@ -46,6 +46,7 @@ void RunFunction(const FunctionParams& p, const std::byte* const* in, std::byte*
     return scratch->as<double>();
   };
   const MatrixCallRun run = {[&] { return context.ShouldStop(); }, allocate};
+  const CustomCallStop stop(&run.should_stop);
   device_of_custom_call = context.device.replica * context.num_partitions + context.device.partition;
   const absl::Status status = p.registered != nullptr ? (*p.registered)(operands, results, p.config)
                                                       : p.matrix(operands, results, p.config, run);
