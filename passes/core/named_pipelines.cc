@@ -24,7 +24,7 @@ void RegisterFusingPipelines(PassRegistry* registry) {
   registry->AddPipeline(
       {.name = "cpu",
        .summary = "prepare a program for the fast engine, which fuses by itself, bit for bit",
-       .text = "inline," HLOKIT_SIMPLIFY("algsimp{signed-zeros}") ",topk-rewriter,propagate-annotations"});
+       .text = "inline," HLOKIT_SIMPLIFY("algsimp{signed-zeros},topk-rewriter") ",propagate-annotations"});
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ CONTEXT = {
     "interp/reference/evaluator.h": (
         "hlokit", "const Module& module, const interp::EvaluatorOptions& options, "
         "absl::Span<const Literal> arguments, DiagnosticSink sink"),
+    "passes/remarks/remark.h": ("hlokit", "Instruction instruction, Instruction operand, int64_t bytes"),
     "runtime/observe/profiler.h": ("hlokit::runtime", ""),
     "ir/ops/opcode_set.h": ("hlokit", "Opcode opcode"),
     "ir/builder/builder.h": ("hlokit", "Module& module, StringId name, Shape shape"),
@@ -57,6 +58,7 @@ CONTEXT = {
 INCLUDES = ("functional", "memory", "optional", "utility", "vector", "CLI/CLI.hpp", "interp/exact/evaluator.h",
             "passes/core/register_passes.h", "tracer/dispatch/functions.h", "tracer/graph/tensor.h", "tracer/nn/optimizer.h")
 DECLARED = {
+    "passes/remarks/remark.h": "const PassContext& context();",
     "passes/core/pass_row.h": "class Logistic : public Pass { absl::StatusOr<bool> Run(Module&) override; };",
     "passes/core/registry.h": "class MyPass : public Pass { absl::StatusOr<bool> Run(Module&) override; };"}
 

@@ -82,7 +82,7 @@ try {
   await test("the page has all sections, in order", async () => {
     const heads = await page.$$eval("main h2", (list) => list.map((head) => head.textContent));
     assert.deepEqual(heads, ["Where the time goes", "Recommendations", "The host and the gaps on the device", "One step on the device",
-      "Roofline", "Operations", "Scopes", "Memory", "Between devices", "Limits of the estimate"]);
+      "Roofline", "Operations", "Scopes", "Memory", "Between devices", "Why", "Limits of the estimate"]);
     assert.match(await page.textContent("h1"), /two_layers/);
   });
   await test("the gaps say what fills them", async () => {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ir/sharding/tile_assignment.h"
+#include "passes/annotations/annotations.h"
 #include "passes/sharding/partition/emitter.h"
 #include "passes/sharding/partition/factor_choice.h"
 #include "passes/sharding/partition/identity.h"
@@ -344,9 +345,13 @@ InstructionId Emitter::FromOrigin(InstructionId part, Shape whole, TilingRef fro
   const auto found = origins_.find(part.value);
   if (found == origins_.end() || found->second.whole != whole || IsUnreduced(*to)) return InstructionId();
   const Origin origin = found->second;
-  if (origin.tiling == to) return origin.source;
-  if (state_.PlanFor(whole, origin.tiling, to).cost >= state_.PlanFor(whole, from, to).cost) return InstructionId();
-  return Reshard(origin.source, whole, origin.tiling, to);
+  InstructionId given = origin.source;
+  if (origin.tiling != to) {
+    if (state_.PlanFor(whole, origin.tiling, to).cost >= state_.PlanFor(whole, from, to).cost) return InstructionId();
+    given = Reshard(origin.source, whole, origin.tiling, to);
+  }
+  MergeMetadata(state_.module, part, given);  // the part may be read by nothing any more
+  return given;
 }
 
 InstructionId Emitter::CombineAndReshard(InstructionId part, Shape whole, const Tiling& frame,

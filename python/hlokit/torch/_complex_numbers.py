@@ -195,7 +195,7 @@ def _logaddexp(self: torch.Tensor, other: torch.Tensor) -> Any:
 
 
 @_retries("lerp.Tensor")
-def _lerp(self: torch.Tensor, end: torch.Tensor, weight: torch.Tensor) -> Any:
+def _lerp_by_tensor(self: torch.Tensor, end: torch.Tensor, weight: torch.Tensor) -> Any:
     if not self.is_complex() or self.dtype != end.dtype:
         return NotImplemented
     weight = weight.to(self.dtype)
