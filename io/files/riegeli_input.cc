@@ -124,33 +124,34 @@ std::string WithoutBlockHeaders(std::string_view data) {
   return out;
 }
 
+// At most `max_bytes`.
 absl::StatusOr<std::string> Inflate(char compression, std::string_view data, uint64_t max_bytes) {
-  if (compression == '\0') return std::string(data);
+  if (compression == '\0') return data.size() <= max_bytes ? absl::StatusOr<std::string>(std::string(data)) : Damaged();
   if (compression != 's') {
     const std::string_view name = compression == 'b' ? "Brotli" : compression == 'z' ? "Zstandard" : "an unknown one";
     return absl::UnimplementedError(StrCat("Riegeli data with the compression ", name, "; XLA writes Snappy"));
   }
   Bytes in(data);
   const uint64_t size = in.Varint();
-  if (size > max_bytes) return absl::ResourceExhaustedError(StrCat("more than ", max_bytes, " bytes"));
+  if (size > max_bytes) return Damaged();
   std::string out;
   if (!in.ok() || !InflateSnappy(in.rest(), max_bytes, &out) || out.size() != size) return Damaged();
   return out;
 }
 
-// Appends the records of a chunk of simple records.
-absl::Status ReadRecords(std::string_view chunk, uint64_t count, uint64_t max_bytes,
-                         std::vector<std::string>* records) {
+// Appends the records of a chunk of simple records, `decoded` bytes in all.
+absl::Status ReadRecords(std::string_view chunk, uint64_t count, uint64_t decoded, std::vector<std::string>* records) {
+  constexpr uint64_t kMaxSizeBytes = 10;  // of a varint
   Bytes in(chunk);
   const char compression = static_cast<char>(in.Number(1));
   const std::string_view packed_sizes = in.Take(in.Varint());
   if (!in.ok()) return Damaged();
-  const absl::StatusOr<std::string> sizes = Inflate(compression, packed_sizes, max_bytes);
+  const absl::StatusOr<std::string> sizes = Inflate(compression, packed_sizes, kMaxSizeBytes * count);
   if (!sizes.ok()) return sizes.status();
-  const absl::StatusOr<std::string> values = Inflate(compression, in.rest(), max_bytes);
+  const absl::StatusOr<std::string> values = Inflate(compression, in.rest(), decoded);
   if (!values.ok()) return values.status();
   Bytes size(*sizes), value(*values);
-  if (count > sizes->size()) return Damaged();
+  if (count > sizes->size() || values->size() != decoded) return Damaged();
   for (uint64_t k = 0; k < count; ++k) records->emplace_back(value.Take(size.Varint()));
   return size.ok() && value.ok() ? absl::OkStatus() : Damaged();
 }
@@ -170,11 +171,15 @@ absl::StatusOr<std::vector<std::string>> AllRecords(std::string_view data, uint6
     const uint64_t decoded = in.Number(kSize);
     const std::string_view chunk = in.Take(size);
     if (!in.ok()) return Damaged();
-    if (decoded > max_bytes - bytes) return absl::ResourceExhaustedError(StrCat("more than ", max_bytes, " bytes"));
     if (type == 's' || type == 'm' || type == 'p') continue;  // signature, metadata, padding
     if (type != 'r') return absl::UnimplementedError("Riegeli data with chunks other than simple ones");
-    bytes += decoded;
-    if (const absl::Status status = ReadRecords(chunk, count, max_bytes, &records); !status.ok()) return status;
+    // Records are strings, which take memory even if they are empty.
+    const uint64_t limit = max_bytes - bytes;
+    if (decoded > limit || count > (limit - decoded) / sizeof(std::string)) {
+      return absl::ResourceExhaustedError(StrCat("more than ", max_bytes, " bytes"));
+    }
+    bytes += decoded + count * sizeof(std::string);
+    if (const absl::Status status = ReadRecords(chunk, count, decoded, &records); !status.ok()) return status;
   }
   return records;
 }

@@ -75,8 +75,9 @@ class Printer {
   void PrintAttributes(Instruction i, int indent);
   void PrintComputationAttr(Opcode opcode, AttrValue value, int indent);
   void PrintComparisonOrder(Instruction compare, ComparisonType type);
-  // Returns true for the element of a tuple that its users name in place, and that has no line of its own.
+  // Returns true if the instructions stand behind their operands and control predecessors as they are listed.
   bool IsListedInOrder(Computation c);
+  // Returns true for the element of a tuple that its users name in place, and that has no line of its own.
   bool IsCompactElement(InstructionId id);
   void PrintOperandName(InstructionId id);
   // Finds the computations of asynchronous operations that other instructions call too: sugar cannot hide them.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 
 namespace hlokit {
 namespace {
@@ -84,8 +85,13 @@ class Sorter {
                                   text_[at_] == '+' || text_[at_] == '.')) {
       ++at_;
     }
-    *out += text_.substr(begin, at_ - begin);
-    return at_ != begin;
+    const std::string_view word = text_.substr(begin, at_ - begin);
+    double number;
+    const bool is_number = !word.empty() &&
+                           (absl::ascii_isdigit(static_cast<unsigned char>(word[0])) || word[0] == '-') &&
+                           absl::SimpleAtod(absl::string_view(word.data(), word.size()), &number);
+    *out += word;
+    return is_number || word == "true" || word == "false" || word == "null";
   }
 
   std::string_view text_;

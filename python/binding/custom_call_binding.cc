@@ -42,7 +42,14 @@ py::array CopyOf(const interp::CustomCallOperand& operand) {
 // Returns why a value cannot be a result; "" once it is stored.
 std::string Store(const py::handle& value, const interp::CustomCallResult& result) {
   const py::module_ numpy = py::module_::import("numpy");
-  const py::array array = numpy.attr("ascontiguousarray")(value, DtypeOf(result.shape.element_type()));
+  const py::dtype type = DtypeOf(result.shape.element_type());
+  const py::array given = numpy.attr("asarray")(value);
+  // Numbers of Python have no type of their own; fractions are not cut off.
+  if (!numpy.attr("can_cast")(given.dtype(), type, "same_kind").cast<bool>()) {
+    return StrCat("returned an array of ", std::string(py::str(given.dtype())), ", not of ",
+                  std::string(py::str(type)));
+  }
+  const py::array array = numpy.attr("ascontiguousarray")(given, type);
   const absl::Span<const int64_t> dims = result.shape.dims();
   bool same = LiteralBytes(result.shape) == array.nbytes();
   for (size_t d = 0; same && d < dims.size() && static_cast<py::ssize_t>(dims.size()) == array.ndim(); ++d) {

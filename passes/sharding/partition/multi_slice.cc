@@ -165,7 +165,9 @@ bool ComputationPartitioner::MultiSlice(Instruction i) {
   if (!same || !tiling->tiled() || !tiling->unreduced.empty()) tiling = Unsharded(tiling, input.rank());
   const int64_t before = rotates ? -windows->first : 0, after = rotates ? count - 1 - before : 0;
   const auto part = [&] { return CeilOfRatio(input.dim(dim), tiling->tiled() ? tiling->tiles(dim) : 1); };
-  if (rotates && (input.dim(dim) % part() != 0 || std::max(before, after) > part())) {
+  // Behind the last element of uneven parts is padding, which must not come around.
+  const bool uneven = tiling->tiled() && input.dim(dim) % tiling->tiles(dim) != 0;
+  if (rotates && (uneven || std::max(before, after) > part())) {
     tiling = Unsharded(tiling, input.rank());
   }
   const auto tiles_of = [&](int64_t d) { return tiling->tiled() ? tiling->tiles(d) : 1; };
