@@ -66,6 +66,7 @@ void CompleteColumns(DenseMatrix<T>* u, const std::vector<uint8_t>& given) {
       column[static_cast<size_t>(unit)] = 1;
       for (int pass = 0; pass < 2; ++pass) {
         for (int64_t k = 0; k < u->columns(); ++k) {
+          if (ShouldStopAfter(2 * u->rows())) return;
           const bool before = k < c || (k < static_cast<int64_t>(given.size()) && given[static_cast<size_t>(k)] != 0);
           if (!before || k == c) continue;
           T product = 0;
@@ -90,14 +91,17 @@ template <typename T>
 std::vector<double> EigenvaluesOfHermitian(DenseMatrix<T> a, DenseMatrix<T>* vectors) {
   const int64_t n = a.rows();
   *vectors = DenseMatrix<T>::Identity(n);
+  const int exponent = ScaleToRange(&a);
   for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
     double off = 0, all = 0;
     for (int64_t p = 0; p < n; ++p) {
+      if (ShouldStopAfter(n)) return std::vector<double>(static_cast<size_t>(n));
       for (int64_t q = 0; q < n; ++q) (p == q ? all : off) += SquaredMagnitude(a(p, q));
     }
     if (!(off > kEpsilon * kEpsilon * 1e-4 * (off + all))) break;
     for (int64_t p = 0; p + 1 < n; ++p) {
       for (int64_t q = p + 1; q < n; ++q) {
+        if (ShouldStopAfter(8 * n)) return std::vector<double>(static_cast<size_t>(n));
         if (std::abs(a(p, q)) <= std::numeric_limits<double>::min()) continue;
         double c = 1;
         T s = 0;
@@ -114,7 +118,7 @@ std::vector<double> EigenvaluesOfHermitian(DenseMatrix<T> a, DenseMatrix<T>* vec
     }
   }
   std::vector<double> values;
-  for (int64_t i = 0; i < n; ++i) values.push_back(std::real(a(i, i)));
+  for (int64_t i = 0; i < n; ++i) values.push_back(ScaledBy(std::real(a(i, i)), exponent));
   SortColumns<T>(&values, false, {vectors});
   return values;
 }
@@ -131,10 +135,12 @@ std::vector<double> SingularValues(const DenseMatrix<T>& a, DenseMatrix<T>* u, D
   // Columns of `w` become orthogonal: u s.
   const int64_t n = a.columns();
   DenseMatrix<T> w = a, v = DenseMatrix<T>::Identity(n);
+  const int exponent = ScaleToRange(&w);
   for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
     bool rotated = false;
     for (int64_t p = 0; p + 1 < n; ++p) {
       for (int64_t q = p + 1; q < n; ++q) {
+        if (ShouldStopAfter(4 * w.rows())) return std::vector<double>(static_cast<size_t>(n));
         double alpha = 0, beta = 0;
         T gamma = 0;
         for (int64_t r = 0; r < w.rows(); ++r) {
@@ -171,6 +177,7 @@ std::vector<double> SingularValues(const DenseMatrix<T>& a, DenseMatrix<T>* u, D
   for (int64_t r = 0; r < vh->rows(); ++r) {
     for (int64_t c = 0; c < n; ++c) (*vh)(r, c) = Conjugated(v(c, r));
   }
+  for (double& value : values) value = ScaledBy(value, exponent);
   return values;
 }
 
@@ -183,10 +190,9 @@ void ReduceToHessenberg(DenseMatrix<T>* a, DenseMatrix<T>* q, DenseMatrix<T>* re
   for (int64_t i = 0; i + 1 < n; ++i) {
     const T tau = MakeReflection(&work, i + 1, i);
     factors.push_back(tau);
-    const DenseMatrix<T> column = work;
-    ReflectColumns(column, i + 1, i, tau, &work);
-    ReflectRows(column, i + 1, i, Conjugated(tau), i + 1, &work);
-    ReflectColumns(column, i + 1, i, tau, q);
+    ReflectColumns(work, i + 1, i, tau, &work);
+    ReflectRows(work, i + 1, i, Conjugated(tau), i + 1, &work);
+    ReflectColumns(work, i + 1, i, tau, q);
   }
   if (reflections != nullptr) *reflections = work;
   if (taus != nullptr) *taus = factors;
@@ -213,7 +219,7 @@ bool ReduceToSchur(DenseMatrix<Complex>* matrix, DenseMatrix<Complex>* z) {
       continue;
     }
     constexpr int kMaxTries = 300;
-    if (++tries > kMaxTries) return false;
+    if (++tries > kMaxTries || ShouldStopAfter((high - low) * n)) return false;
     // Wilkinson's shift: the eigenvalue of the last block that is nearer to its last element.
     const Complex a = h(high - 1, high - 1), b = h(high - 1, high), c = h(high, high - 1), d = h(high, high);
     const Complex half = (a - d) / 2.0, root = std::sqrt(half * half + b * c);
@@ -224,6 +230,7 @@ bool ReduceToSchur(DenseMatrix<Complex>* matrix, DenseMatrix<Complex>* z) {
     if (tries % 10 == 0) shift = d + std::abs(c);
     Complex x = h(low, low) - shift, y = h(low + 1, low);
     for (int64_t k = low; k < high; ++k) {
+      if (ShouldStopAfter(12 * n)) return false;
       const double norm = std::sqrt(std::norm(x) + std::norm(y));
       const Complex p = norm == 0 ? Complex(1) : x / norm, q = norm == 0 ? Complex(0) : y / norm;
       for (int64_t j = std::max<int64_t>(0, k - 1); j < n; ++j) {
@@ -308,6 +315,7 @@ void FrancisStep(DenseMatrix<double>* matrix, DenseMatrix<double>* z, int64_t lo
   double y = h(low + 1, low) * (h(low, low) + h(low + 1, low + 1) - trace);
   double w = low + 2 <= high ? h(low + 2, low + 1) * h(low + 1, low) : 0;
   for (int64_t k = low; k < high; ++k) {
+    if (ShouldStopAfter(12 * n)) return;
     const int64_t size = std::min<int64_t>(3, high - k + 1);
     double v[3] = {x, y, size == 3 ? w : 0};
     const double norm = std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
@@ -356,7 +364,7 @@ bool ReduceToSchur(DenseMatrix<double>* matrix, DenseMatrix<double>* z) {
       continue;
     }
     constexpr int kMaxTries = 300;
-    if (++tries > kMaxTries) return false;
+    if (++tries > kMaxTries || ShouldStopAfter((high - low) * n)) return false;
     FrancisStep(matrix, z, low, high, tries % 10 == 0);
     for (int64_t r = low + 2; r <= high; ++r) {
       for (int64_t c = low; c + 1 < r; ++c) h(r, c) = 0;
@@ -372,6 +380,7 @@ void SplitPairs(DenseMatrix<Complex>* matrix, DenseMatrix<Complex>* z) {
   DenseMatrix<Complex>& t = *matrix;
   const int64_t n = t.rows();
   for (int64_t m = n - 1; m > 0; --m) {
+    if (ShouldStopAfter(12 * n)) return;
     if (t(m, m - 1) == 0.0) continue;
     const Complex a = t(m - 1, m - 1), b = t(m - 1, m), c = t(m, m - 1), d = t(m, m);
     const Complex half = (a - d) / 2.0, mu = half + std::sqrt(half * half + b * c);  // an eigenvalue less d
@@ -410,6 +419,7 @@ DenseMatrix<Complex> Eigenvectors(const DenseMatrix<Complex>& t, const DenseMatr
     // Substitution, upwards, or of the adjoint downwards.
     for (int64_t step = 1; left ? k + step < n : k - step >= 0; ++step) {
       const int64_t i = left ? k + step : k - step;
+      if (ShouldStopAfter(step)) return made;
       Complex sum = 0;
       for (int64_t j = std::min(i, k); j <= std::max(i, k); ++j) {
         if (j != i) sum += (left ? std::conj(t(j, i)) : t(i, j)) * x[static_cast<size_t>(j)];
@@ -424,6 +434,7 @@ DenseMatrix<Complex> Eigenvectors(const DenseMatrix<Complex>& t, const DenseMatr
     Complex largest = 1;
     double most = -1;
     for (int64_t r = 0; r < n; ++r) {
+      if (ShouldStopAfter(n)) return made;
       for (int64_t c = 0; c < n; ++c) v[static_cast<size_t>(r)] += z(r, c) * x[static_cast<size_t>(c)];
       norm += std::norm(v[static_cast<size_t>(r)]);
       if (std::norm(v[static_cast<size_t>(r)]) <= most * (1 + 8 * kEpsilon)) continue;

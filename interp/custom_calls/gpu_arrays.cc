@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "interp/custom_calls/call_arrays.h"
 #include "interp/custom_calls/custom_call_device.h"
 #include "ir/core/str_cat.h"
 
@@ -38,6 +39,7 @@ NumberArray ReadArray(const CustomCallOperand& operand) {
   VisitType(shape.element_type(), [&]<typename T>(std::type_identity<T>) {
     const T* const x = reinterpret_cast<const T*>(operand.data);
     for (size_t i = 0; i < array.values.size(); ++i) {
+      if (ShouldStopAfter(1)) return;
       if constexpr (AnyComplex<T>) {
         array.values[i] = Complex(x[i]);
       } else {
@@ -48,15 +50,21 @@ NumberArray ReadArray(const CustomCallOperand& operand) {
   return array;
 }
 
-void WriteArray(const std::vector<Complex>& values, const CustomCallResult& result) {
+void WriteArray(const std::vector<Complex>& values, const CustomCallResult& result, bool saturate) {
+  if (static_cast<int64_t>(values.size()) != result.shape.element_count()) return WriteZeros(result);
   VisitType(result.shape.element_type(), [&]<typename T>(std::type_identity<T>) {
     T* const x = reinterpret_cast<T*>(result.data);
-    const size_t count = std::min(values.size(), static_cast<size_t>(result.shape.element_count()));
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (ShouldStopAfter(1)) return;
       if constexpr (AnyComplex<T>) {
         x[i] = T(values[i]);
       } else if constexpr (AnyFloat<T>) {
-        x[i] = static_cast<T>(values[i].real());
+        double value = values[i].real();
+        if (saturate && sizeof(T) == 1 && !std::isnan(value)) {
+          value = std::clamp(value, static_cast<double>(std::numeric_limits<T>::lowest()),
+                             static_cast<double>(std::numeric_limits<T>::max()));
+        }
+        x[i] = static_cast<T>(value);
       } else if constexpr (std::is_same_v<T, bool>) {
         x[i] = values[i].real() != 0;
       } else {
@@ -88,12 +96,21 @@ std::vector<int64_t> Integers(const nlohmann::json& object, const char* name) {
   return list;
 }
 
-bool InRange(const std::vector<int64_t>& list, size_t rank) {
-  return std::all_of(list.begin(), list.end(), [&](int64_t d) { return d >= 0 && d < static_cast<int64_t>(rank); });
+// Returns true if the lists name dimensions of an array, none twice.
+bool AreDistinct(const std::vector<int64_t>& a, const std::vector<int64_t>& b, size_t rank) {
+  std::vector<uint8_t> named(rank);
+  for (const std::vector<int64_t>* list : {&a, &b}) {
+    for (int64_t d : *list) {
+      if (d < 0 || d >= static_cast<int64_t>(rank) || named[static_cast<size_t>(d)] != 0) return false;
+      named[static_cast<size_t>(d)] = 1;
+    }
+  }
+  return true;
 }
 
 // The places of all index combinations of some dimensions of an array.
 std::vector<int64_t> Offsets(const NumberArray& array, const std::vector<int64_t>& dims) {
+  if (std::find(array.dims.begin(), array.dims.end(), 0) != array.dims.end()) return {};
   std::vector<int64_t> strides(array.dims.size(), 1);
   for (size_t d = array.dims.size(); d-- > 1;) strides[d - 1] = strides[d] * array.dims[d];
   std::vector<int64_t> offsets = {0};
@@ -132,43 +149,49 @@ ProductDims ReadProductDims(const nlohmann::json& numbers, const NumberArray& lh
   return dims;
 }
 
-bool Multiply(const ProductDims& d, const NumberArray& lhs, const NumberArray& rhs, NumberArray* product) {
-  const bool fits = InRange(d.lhs_batch, lhs.dims.size()) && InRange(d.lhs_contracting, lhs.dims.size()) &&
-                    InRange(d.rhs_batch, rhs.dims.size()) && InRange(d.rhs_contracting, rhs.dims.size()) &&
-                    d.lhs_batch.size() == d.rhs_batch.size() && d.lhs_contracting.size() == d.rhs_contracting.size();
-  if (!fits) return false;
-  for (size_t i = 0; i < d.lhs_batch.size(); ++i) {
-    if (lhs.dim(d.lhs_batch[i]) != rhs.dim(d.rhs_batch[i])) return false;
+absl::Status Multiply(const ProductDims& d, const NumberArray& lhs, const NumberArray& rhs,
+                      const std::vector<int64_t>* wanted, NumberArray* product) {
+  bool fits = AreDistinct(d.lhs_batch, d.lhs_contracting, lhs.dims.size()) &&
+              AreDistinct(d.rhs_batch, d.rhs_contracting, rhs.dims.size()) &&
+              d.lhs_batch.size() == d.rhs_batch.size() && d.lhs_contracting.size() == d.rhs_contracting.size();
+  for (size_t i = 0; fits && i < d.lhs_batch.size(); ++i) fits = lhs.dim(d.lhs_batch[i]) == rhs.dim(d.rhs_batch[i]);
+  for (size_t i = 0; fits && i < d.lhs_contracting.size(); ++i) {
+    fits = lhs.dim(d.lhs_contracting[i]) == rhs.dim(d.rhs_contracting[i]);
   }
-  for (size_t i = 0; i < d.lhs_contracting.size(); ++i) {
-    if (lhs.dim(d.lhs_contracting[i]) != rhs.dim(d.rhs_contracting[i])) return false;
-  }
+  if (!fits) return MissingForm("for dimensions that do not fit");
   const std::vector<int64_t> lhs_free = Others(lhs.dims.size(), d.lhs_batch, d.lhs_contracting);
   const std::vector<int64_t> rhs_free = Others(rhs.dims.size(), d.rhs_batch, d.rhs_contracting);
   product->dims.clear();
   for (int64_t b : d.lhs_batch) product->dims.push_back(lhs.dim(b));
   for (int64_t f : lhs_free) product->dims.push_back(lhs.dim(f));
   for (int64_t f : rhs_free) product->dims.push_back(rhs.dim(f));
+  if (wanted != nullptr && product->dims != *wanted) return MissingForm("for a result of another size");
+  int64_t elements = 1;
+  for (int64_t size : product->dims) {
+    if (size > 0 && elements > kMaxCopiedElements / size) return CopiesTooLarge();
+    elements *= size;
+  }
   const std::vector<int64_t> lb = Offsets(lhs, d.lhs_batch), lf = Offsets(lhs, lhs_free),
                              lc = Offsets(lhs, d.lhs_contracting), rb = Offsets(rhs, d.rhs_batch),
                              rf = Offsets(rhs, rhs_free), rc = Offsets(rhs, d.rhs_contracting);
-  product->values.clear();
-  product->values.reserve(lb.size() * lf.size() * rf.size());
+  product->values.assign(static_cast<size_t>(elements), Complex(0));
+  auto next = product->values.begin();
+  constexpr int64_t kChunk = 64;
   for (size_t b = 0; b < lb.size(); ++b) {
     for (int64_t l : lf) {
-      if (ShouldStopCustomCall()) product->values.resize(lb.size() * lf.size() * rf.size());
-      if (product->values.size() == lb.size() * lf.size() * rf.size()) return true;
       for (int64_t r : rf) {
+        if (ShouldStopAfter(1)) return absl::OkStatus();
         Complex sum = 0;
         for (size_t c = 0; c < lc.size(); ++c) {
+          if (c % kChunk == 0 && ShouldStopAfter(kChunk)) return absl::OkStatus();
           sum +=
               lhs.values[static_cast<size_t>(lb[b] + l + lc[c])] * rhs.values[static_cast<size_t>(rb[b] + r + rc[c])];
         }
-        product->values.push_back(sum);
+        *next++ = sum;
       }
     }
   }
-  return true;
+  return absl::OkStatus();
 }
 
 nlohmann::json ConfigOf(std::string_view backend_config, const char* name) {

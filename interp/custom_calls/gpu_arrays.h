@@ -24,9 +24,11 @@ struct NumberArray {
   int64_t dim(int64_t d) const { return dims[static_cast<size_t>(d)]; }
 };
 
+// Of an array, which CheckArrays has found it to be.
 NumberArray ReadArray(const CustomCallOperand& operand);
-// Stores as many values as the result has.
-void WriteArray(const std::vector<Complex>& values, const CustomCallResult& result);
+// Stores values in a result of as many elements; one of another size becomes zero. f8 results of `saturate` are the
+// largest finite numbers where others are out of range.
+void WriteArray(const std::vector<Complex>& values, const CustomCallResult& result, bool saturate = false);
 void WriteZeros(const CustomCallResult& result);
 
 // The dimensions of a product.
@@ -36,8 +38,10 @@ struct ProductDims {
 // Reads dot_dimension_numbers, as XLA writes them in JSON; by default the last dimension of the left side and the one
 // before the last of the right side are contracted.
 ProductDims ReadProductDims(const nlohmann::json& numbers, const NumberArray& lhs, const NumberArray& rhs);
-// Returns false if the dimensions do not fit. The result has the batch dimensions, then the free ones.
-bool Multiply(const ProductDims& dims, const NumberArray& lhs, const NumberArray& rhs, NumberArray* product);
+// The product has the batch dimensions, then the free ones. Returns an error if the dimensions do not fit, or are not
+// those of `wanted`, if it is not null.
+absl::Status Multiply(const ProductDims& dims, const NumberArray& lhs, const NumberArray& rhs,
+                      const std::vector<int64_t>* wanted, NumberArray* product);
 
 // The object of a name in a backend_config, which may be whole; null if there is none.
 nlohmann::json ConfigOf(std::string_view backend_config, const char* name);

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "interp/custom_calls/call_arrays.h"
+#include "interp/custom_calls/custom_call_device.h"
 #include "interp/custom_calls/dense_matrix.h"
 #include "interp/custom_calls/eigenvalues.h"
 #include "interp/custom_calls/lapack_factorizations.h"
@@ -23,11 +25,11 @@ template <typename T>
 class LapackCall {
  public:
   LapackCall(absl::Span<const CustomCallOperand> operands, absl::Span<const CustomCallResult> results,
-             std::string_view config)
-      : operands_(operands), results_(results), config_(config) {}
+             std::string_view config, bool is_double)
+      : operands_(operands), results_(results), config_(config), double_(is_double) {}
 
-  // Returns false if operands and results are not those of the function.
-  bool Run(std::string_view name);
+  // Returns an error if operands and results are not those of the function.
+  absl::Status Run(std::string_view name);
 
  private:
   using Matrix = DenseMatrix<T>;
@@ -46,22 +48,74 @@ class LapackCall {
     return absent;
   }
 
+  // What an operand or result has to be: the last dimensions after those of the batch, of which kAny may be any size.
+  enum class Kind : uint8_t { kNumber, kReal, kComplex, kInteger };
+  struct Form {
+    Kind kind;
+    std::vector<int64_t> dims;
+  };
+  using Forms = std::vector<Form>;
+  static constexpr int64_t kAny = -1;
+  static Form Numbers(std::vector<int64_t> dims) { return {Kind::kNumber, std::move(dims)}; }
+  static Form Reals(std::vector<int64_t> dims) { return {Kind::kReal, std::move(dims)}; }
+  static Form Integers(std::vector<int64_t> dims) { return {Kind::kInteger, std::move(dims)}; }
+
   static int64_t Dim(Shape shape, int64_t from_end) {
     return shape.rank() >= from_end ? shape.dim(shape.rank() - from_end) : 1;
   }
-  static int64_t BatchesOf(Shape shape, int64_t rank) {
-    int64_t count = 1;
-    for (int64_t d = 0; d + rank < shape.rank(); ++d) count *= shape.dim(d);
-    return count;
+  // Rows and columns of an operand that is a matrix, or 0.
+  int64_t RowsOf(size_t operand) const { return SizeOf(operand, 2); }
+  int64_t ColumnsOf(size_t operand) const { return SizeOf(operand, 1); }
+  int64_t SizeOf(size_t operand, int64_t from_end) const {
+    if (operand >= operands_.size() || !operands_[operand].shape.IsArray()) return 0;
+    const Shape shape = operands_[operand].shape;
+    return shape.rank() >= from_end ? shape.dim(shape.rank() - from_end) : 0;
   }
-  // Returns true if there are as many operands and results, of numbers that this call reads.
-  bool Fits(size_t operands, size_t results) const {
-    if (operands_.size() != operands || results_.size() != results) return false;
-    const auto number = [](Shape s) { return s.IsArray(); };
-    return std::all_of(operands_.begin(), operands_.end(), [&](const auto& o) { return number(o.shape); }) &&
-           std::all_of(results_.begin(), results_.end(), [&](const auto& r) { return number(r.shape); }) &&
-           operands_[0].shape.rank() >= (operands == 4 ? 1 : 2);
+  ElementType TypeOf(Kind kind) const {
+    const ElementType real = double_ ? ElementType::kF64 : ElementType::kF32;
+    const ElementType complex = double_ ? ElementType::kC128 : ElementType::kC64;
+    if (kind == Kind::kInteger) return ElementType::kS32;
+    return kind == Kind::kComplex || (kind == Kind::kNumber && kComplex) ? complex : real;
   }
+  bool IsOf(const Form& form, Shape shape) const {
+    const size_t rank = batch_.size() + form.dims.size();
+    if (!shape.IsArray() || shape.element_type() != TypeOf(form.kind)) return false;
+    if (static_cast<size_t>(shape.rank()) != rank) return false;
+    for (size_t d = 0; d < rank; ++d) {
+      const int64_t wanted = d < batch_.size() ? batch_[d] : form.dims[d - batch_.size()];
+      if (wanted != kAny && shape.dim(static_cast<int64_t>(d)) != wanted) return false;
+    }
+    return true;
+  }
+  // Returns true if operands and results are of these forms, and of one batch: only then are they read and written.
+  // There may be one result less if it is optional.
+  bool Fits(const Forms& operands, Forms results, bool last_is_optional = false) {
+    if (last_is_optional && results_.size() + 1 == results.size()) results.pop_back();
+    if (operands_.size() != operands.size() || results_.size() != results.size()) return false;
+    const Shape first = operands_[0].shape;
+    const auto inner = static_cast<int64_t>(operands[0].dims.size());
+    if (!first.IsArray() || first.rank() < inner) return false;
+    batch_.assign(first.dims().begin(), first.dims().end() - inner);
+    batches_ = 1;
+    for (int64_t size : batch_) batches_ *= size;
+    int64_t elements = 0;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (!IsOf(operands[i], operands_[i].shape)) return false;
+      elements += ElementsOf(operands_[i].shape);
+    }
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (!IsOf(results[i], results_[i].shape)) return false;
+      elements += ElementsOf(results_[i].shape);
+    }
+    too_large_ = elements > kMaxCopiedElements;
+    if (too_large_) return false;
+    ZeroResults(operands_, results_);
+    return true;
+  }
+  // Of one matrix.
+  int64_t ElementsOf(Shape shape) const { return batches_ == 0 ? 0 : shape.element_count() / batches_; }
+  // True after the last batch, and when the run has ended.
+  bool Done(int64_t batch) const { return batch >= batches_ || ShouldStopAfter(1000); }
 
   Matrix Read(size_t operand, int64_t batch) const {
     const CustomCallOperand& from = operands_[operand];
@@ -76,6 +130,7 @@ class LapackCall {
     return made;
   }
   static void ReadNumbers(const CustomCallOperand& from, int64_t first, int64_t count, T* to) {
+    if (count == 0) return;
     const ElementType type = from.shape.element_type();
     const std::byte* const data = from.data + first * BytesOf(type);
     if constexpr (kComplex) {
@@ -84,12 +139,22 @@ class LapackCall {
       ReadReals(type, data, 1, count, to);
     }
   }
+  // Returns the place of a batch in a result, or null if it has another number of elements: values of a function that
+  // has stopped, or that do not fit.
+  std::byte* PlaceOf(int64_t count, size_t result, int64_t batch) {
+    const CustomCallResult& to = results_[result];
+    if (count == 0 && ElementsOf(to.shape) == 0) return nullptr;
+    if (count != ElementsOf(to.shape)) {
+      mismatch_ = true;
+      return nullptr;
+    }
+    return to.data + batch * count * BytesOf(to.shape.element_type());
+  }
   template <typename U>
   void Write(const U* values, int64_t count, size_t result, int64_t batch) {
-    const CustomCallResult& to = results_[result];
-    const ElementType type = to.shape.element_type();
-    std::byte* const data = to.data + batch * count * BytesOf(type);
-    if (count == 0) return;
+    const ElementType type = results_[result].shape.element_type();
+    std::byte* const data = PlaceOf(count, result, batch);
+    if (data == nullptr) return;
     if constexpr (std::is_same_v<U, Complex>) {
       WriteComplex(type, values, count, data, 1);
     } else if (IsComplex(type)) {
@@ -108,14 +173,14 @@ class LapackCall {
     Write(values.data(), static_cast<int64_t>(values.size()), result, batch);
   }
   void WriteIntegers(const std::vector<int32_t>& values, size_t result, int64_t batch) {
-    const size_t bytes = values.size() * sizeof(int32_t);
-    if (bytes == 0 || results_[result].shape.element_type() != ElementType::kS32) return;
-    std::memcpy(results_[result].data + static_cast<size_t>(batch) * bytes, values.data(), bytes);
+    std::byte* const data = PlaceOf(static_cast<int64_t>(values.size()), result, batch);
+    if (data != nullptr) std::memcpy(data, values.data(), values.size() * sizeof(int32_t));
   }
   void WriteInfo(int64_t info, size_t result, int64_t batch) {
     WriteIntegers({static_cast<int32_t>(info)}, result, batch);
   }
 
+  bool Dispatch(std::string_view name);
   bool Cholesky();
   bool TriangularSolve();
   bool Lu();
@@ -129,20 +194,25 @@ class LapackCall {
   bool Hessenberg();
   bool Tridiagonal();
   bool TridiagonalSolve();
-  // The Schur form of a matrix, as a complex one too.
-  bool SchurOf(const Matrix& a, Matrix* t, Matrix* z) const;
+  // The Schur form of a matrix that is divided by a power of two, if that is necessary.
+  bool SchurOf(const Matrix& a, Matrix* t, Matrix* z, int* exponent) const;
 
   absl::Span<const CustomCallOperand> operands_;
   absl::Span<const CustomCallResult> results_;
   std::string_view config_;
+  const bool double_;
+  std::vector<int64_t> batch_;
+  int64_t batches_ = 0;
+  bool mismatch_ = false, too_large_ = false;
 };
 
 constexpr int64_t kLower = 'L', kLeft = 'L', kUnit = 'U', kNoTranspose = 'N', kConjugate = 'C', kVectors = 'V';
 
 template <typename T>
 bool LapackCall<T>::Cholesky() {
-  if (!Fits(1, 2)) return false;
-  for (int64_t b = 0; b < BatchesOf(operands_[0].shape, 2); ++b) {
+  const int64_t n = RowsOf(0);
+  if (!Fits({Numbers({n, n})}, {Numbers({n, n}), Integers({})})) return false;
+  for (int64_t b = 0; !Done(b); ++b) {
     Matrix a = Read(0, b);
     const int64_t info = DecomposeCholesky(Attribute("uplo", kLower) == kLower, &a);
     Write(a, 0, b);
@@ -153,11 +223,12 @@ bool LapackCall<T>::Cholesky() {
 
 template <typename T>
 bool LapackCall<T>::TriangularSolve() {
-  if (!Fits(2, 1) || operands_[1].shape.dims() != results_[0].shape.dims()) return false;
+  const int64_t n = RowsOf(0), rows = RowsOf(1), columns = ColumnsOf(1);
+  if (!Fits({Numbers({n, n}), Numbers({rows, columns})}, {Numbers({rows, columns})})) return false;
   const int64_t transpose = Attribute("trans_x", kNoTranspose);
   const TriangularSystem system = {Attribute("side", kLeft) == kLeft, Attribute("uplo", kLower) == kLower,
                                    transpose != kNoTranspose, transpose == kConjugate, Attribute("diag", 'N') == kUnit};
-  for (int64_t b = 0; b < BatchesOf(operands_[0].shape, 2); ++b) {
+  for (int64_t b = 0; !Done(b); ++b) {
     Matrix x = Read(1, b);
     if (!SolveTriangular(system, Read(0, b), &x)) return false;
     Write(x, 0, b);
@@ -167,8 +238,9 @@ bool LapackCall<T>::TriangularSolve() {
 
 template <typename T>
 bool LapackCall<T>::Lu() {
-  if (!Fits(1, 3)) return false;
-  for (int64_t b = 0; b < BatchesOf(operands_[0].shape, 2); ++b) {
+  const int64_t m = RowsOf(0), n = ColumnsOf(0), least = std::min(m, n);
+  if (!Fits({Numbers({m, n})}, {Numbers({m, n}), Integers({least}), Integers({})})) return false;
+  for (int64_t b = 0; !Done(b); ++b) {
     Matrix a = Read(0, b);
     std::vector<int32_t> pivots;
     const int64_t info = DecomposeLu(&a, &pivots);
@@ -181,8 +253,9 @@ bool LapackCall<T>::Lu() {
 
 template <typename T>
 bool LapackCall<T>::Qr() {
-  if (operands_.size() != 1 || results_.size() < 2 || !Fits(1, results_.size())) return false;
-  for (int64_t b = 0; b < BatchesOf(operands_[0].shape, 2); ++b) {
+  const int64_t m = RowsOf(0), n = ColumnsOf(0), least = std::min(m, n);
+  if (!Fits({Numbers({m, n})}, {Numbers({m, n}), Numbers({least}), Integers({})}, true)) return false;
+  for (int64_t b = 0; !Done(b); ++b) {
     Matrix a = Read(0, b);
     Write(DecomposeQr(&a), 1, b);
     Write(a, 0, b);
@@ -193,12 +266,15 @@ bool LapackCall<T>::Qr() {
 
 template <typename T>
 bool LapackCall<T>::PivotedQr() {
-  if (operands_.size() != 2 || results_.size() < 3 || !Fits(2, results_.size())) return false;
-  for (int64_t b = 0; b < BatchesOf(operands_[0].shape, 2); ++b) {
+  const int64_t m = RowsOf(0), n = ColumnsOf(0), least = std::min(m, n);
+  const Forms results = {Numbers({m, n}), Integers({n}), Numbers({least}), Integers({})};
+  if (!Fits({Numbers({m, n}), Integers({n})}, results, true)) return false;
+  for (int64_t b = 0; !Done(b); ++b) {
     Matrix a = Read(0, b);
     std::vector<int32_t> order(static_cast<size_t>(a.columns()));
-    std::memcpy(order.data(), operands_[1].data + static_cast<size_t>(b) * order.size() * sizeof(int32_t),
-                order.size() * sizeof(int32_t));
+    if (!order.empty())
+      std::memcpy(order.data(), operands_[1].data + static_cast<size_t>(b) * order.size() * sizeof(int32_t),
+                  order.size() * sizeof(int32_t));
     Write(DecomposePivotedQr(&a, &order), 2, b);
     Write(a, 0, b);
     WriteIntegers(order, 1, b);
@@ -209,9 +285,13 @@ bool LapackCall<T>::PivotedQr() {
 
 template <typename T>
 bool LapackCall<T>::ReflectionProduct(bool multiply) {
-  if (results_.empty() || !Fits(multiply ? 3 : 2, results_.size())) return false;
+  const int64_t m = RowsOf(0), n = ColumnsOf(0), taus_count = ColumnsOf(1);
+  const int64_t rows = multiply ? RowsOf(2) : m, columns = multiply ? ColumnsOf(2) : n;
+  Forms forms = {Numbers({m, n}), Numbers({taus_count})};
+  if (multiply) forms.push_back(Numbers({rows, columns}));
+  if (!Fits(forms, {Numbers({rows, columns}), Integers({})}, true)) return false;
   const bool left = Attribute("left", 1) != 0, transpose = Attribute("transpose", 0) != 0;
-  for (int64_t b = 0; b < BatchesOf(operands_[0].shape, 2); ++b) {
+  for (int64_t b = 0; !Done(b); ++b) {
     const Matrix a = Read(0, b);
     const std::vector<T> taus = ReadVector(1, b);
     Matrix c = multiply ? Read(2, b) : Matrix(a.rows(), a.columns());
@@ -225,11 +305,11 @@ bool LapackCall<T>::ReflectionProduct(bool multiply) {
 
 template <typename T>
 bool LapackCall<T>::HermitianEigen() {
-  if (!Fits(1, 3)) return false;
+  const int64_t n = RowsOf(0);
+  if (!Fits({Numbers({n, n})}, {Numbers({n, n}), Reals({n}), Integers({})})) return false;
   const bool lower = Attribute("uplo", kLower) == kLower;
-  for (int64_t b = 0; b < BatchesOf(operands_[0].shape, 2); ++b) {
+  for (int64_t b = 0; !Done(b); ++b) {
     Matrix a = Read(0, b), vectors(0, 0);
-    if (a.rows() != a.columns()) return false;
     for (int64_t r = 0; r < a.rows(); ++r) {
       a(r, r) = std::real(a(r, r));
       for (int64_t c = 0; c < r; ++c) (lower ? a(c, r) : a(r, c)) = Conjugated(lower ? a(r, c) : a(c, r));
@@ -244,14 +324,16 @@ bool LapackCall<T>::HermitianEigen() {
 
 template <typename T>
 bool LapackCall<T>::Svd() {
-  if (!Fits(1, 5)) return false;
+  const int64_t m = RowsOf(0), n = ColumnsOf(0), least = std::min(m, n);
+  const Forms results = {Numbers({m, n}), Reals({least}), Numbers({m, kAny}), Numbers({kAny, n}), Integers({})};
+  if (!Fits({Numbers({m, n})}, results)) return false;
   const bool no_vectors = Attribute("mode", 'A') == 'N';
-  for (int64_t b = 0; b < BatchesOf(operands_[0].shape, 2); ++b) {
+  for (int64_t b = 0; !Done(b); ++b) {
     const Matrix a = Read(0, b);
-    const int64_t least = std::min(a.rows(), a.columns());
     Matrix u(a.rows(), no_vectors ? least : std::max(least, Dim(results_[2].shape, 1)));
     Matrix vh(no_vectors ? least : std::max(least, Dim(results_[3].shape, 2)), a.columns());
-    if (u.columns() > a.rows() || vh.rows() > a.columns()) return false;
+    const int64_t us = Dim(results_[2].shape, 1), vs = Dim(results_[3].shape, 2);
+    if (!no_vectors && ((us != m && us != least) || (vs != n && vs != least))) return false;
     const std::vector<double> values = SingularValues(a, &u, &vh);
     Write(a, 0, b);
     Write(values, 1, b);
@@ -265,11 +347,12 @@ bool LapackCall<T>::Svd() {
 }
 
 template <typename T>
-bool LapackCall<T>::SchurOf(const Matrix& a, Matrix* t, Matrix* z) const {
+bool LapackCall<T>::SchurOf(const Matrix& a, Matrix* t, Matrix* z, int* exponent) const {
   *t = a;
   for (int64_t i = 0; i < a.rows() * a.columns(); ++i) {
     if (!std::isfinite(std::real(a.data()[i])) || !std::isfinite(std::imag(a.data()[i]))) return false;
   }
+  *exponent = ScaleToRange(t);
   ReduceToHessenberg<T>(t, z, nullptr, nullptr);
   return ReduceToSchur(t, z);
 }
@@ -284,18 +367,23 @@ DenseMatrix<Complex> ToComplex(const DenseMatrix<Complex>& m) { return m; }
 template <typename T>
 bool LapackCall<T>::Eigen() {
   const size_t values = kComplex ? 1 : 2;
-  if (!Fits(1, values + 3)) return false;
-  for (int64_t b = 0; b < BatchesOf(operands_[0].shape, 2); ++b) {
+  const int64_t n = RowsOf(0);
+  const Form vectors_form = {Kind::kComplex, {n, n}};
+  Forms results = {Numbers({n})};
+  if (!kComplex) results.push_back(Numbers({n}));
+  results.insert(results.end(), {vectors_form, vectors_form, Integers({})});
+  if (!Fits({Numbers({n, n})}, results)) return false;
+  for (int64_t b = 0; !Done(b); ++b) {
     const Matrix a = Read(0, b);
-    if (a.rows() != a.columns()) return false;
     Matrix t(0, 0), z(0, 0);
-    const bool found = SchurOf(a, &t, &z);
+    int exponent = 0;
+    const bool found = SchurOf(a, &t, &z, &exponent);
     DenseMatrix<Complex> ct = ToComplex(t), cz = ToComplex(z);
     if (found && !kComplex) SplitPairs(&ct, &cz);
     std::vector<double> real, imaginary;
     std::vector<Complex> all;
     for (int64_t i = 0; i < a.rows(); ++i) {
-      const Complex value = found ? ct(i, i) : Complex(std::numeric_limits<double>::quiet_NaN());
+      const Complex value = found ? ScaledBy(ct(i, i), exponent) : Complex(std::numeric_limits<double>::quiet_NaN());
       const bool single = !kComplex && (i == 0 || t(i, i - 1) == T(0)) && (i + 1 == a.rows() || t(i + 1, i) == T(0));
       all.push_back(value);
       real.push_back(value.real());
@@ -328,21 +416,27 @@ template <typename T>
 bool LapackCall<T>::Schur() {
   // (a, vectors, eigenvalues, selected, info); eigenvalues of real matrices are two vectors.
   const size_t values = kComplex ? 1 : 2;
-  if (!Fits(1, values + 4)) return false;
+  const int64_t n = RowsOf(0);
+  Forms results = {Numbers({n, n}), Numbers({n, n}), Numbers({n})};
+  if (!kComplex) results.push_back(Numbers({n}));
+  results.insert(results.end(), {Integers({}), Integers({})});
+  if (!Fits({Numbers({n, n})}, results)) return false;
   if (Attribute("sort", 'N') != 'N') return false;
-  for (int64_t b = 0; b < BatchesOf(operands_[0].shape, 2); ++b) {
+  for (int64_t b = 0; !Done(b); ++b) {
     const Matrix a = Read(0, b);
-    if (a.rows() != a.columns()) return false;
     Matrix t(0, 0), z(0, 0);
-    const bool found = SchurOf(a, &t, &z);
+    int exponent = 0;
+    const bool found = SchurOf(a, &t, &z, &exponent);
+    if (z.rows() != n) z = Matrix(n, n);
     std::vector<T> first, second;
     for (int64_t i = 0; i < a.rows(); ++i) {
-      first.push_back(t(i, i));
+      first.push_back(ScaledBy(t(i, i), exponent));
       T part = 0;
       if (i + 1 < a.rows() && t(i + 1, i) != T(0)) part = std::sqrt(std::abs(t(i, i + 1) * t(i + 1, i)));
       if (i > 0 && t(i, i - 1) != T(0)) part = -std::sqrt(std::abs(t(i - 1, i) * t(i, i - 1)));
-      second.push_back(part);
+      second.push_back(ScaledBy(part, exponent));
     }
+    ScaleMatrix(exponent, &t);
     Write(t, 0, b);
     if (Attribute("mode", kVectors) == kVectors) Write(z, 1, b);
     Write(first, 2, b);
@@ -355,13 +449,17 @@ bool LapackCall<T>::Schur() {
 
 template <typename T>
 bool LapackCall<T>::Hessenberg() {
-  if (!Fits(1, 3)) return false;
-  for (int64_t b = 0; b < BatchesOf(operands_[0].shape, 2); ++b) {
+  const int64_t n = RowsOf(0);
+  const int64_t count = std::max<int64_t>(0, n - 1);
+  if (!Fits({Numbers({n, n})}, {Numbers({n, n}), Numbers({count}), Integers({})})) return false;
+  for (int64_t b = 0; !Done(b); ++b) {
     Matrix a = Read(0, b), q(0, 0), reflections(0, 0);
     const bool whole = Attribute("low", 1) == 1 && Attribute("high", a.rows()) == a.rows();
-    if (a.rows() != a.columns() || !whole) return false;
+    if (!whole) return false;
     std::vector<T> taus;
+    const int exponent = ScaleToRange(&a);
     ReduceToHessenberg(&a, &q, &reflections, &taus);
+    UnscaleUpper(exponent, 1, &reflections);
     Write(reflections, 0, b);
     Write(taus, 1, b);
     WriteInfo(0, 2, b);
@@ -371,10 +469,12 @@ bool LapackCall<T>::Hessenberg() {
 
 template <typename T>
 bool LapackCall<T>::Tridiagonal() {
-  if (!Fits(1, 5) || Attribute("uplo", kLower) != kLower) return false;
-  for (int64_t b = 0; b < BatchesOf(operands_[0].shape, 2); ++b) {
+  const int64_t n = RowsOf(0);
+  const int64_t count = std::max<int64_t>(0, n - 1);
+  const Forms results = {Numbers({n, n}), Reals({n}), Reals({count}), Numbers({count}), Integers({})};
+  if (!Fits({Numbers({n, n})}, results) || Attribute("uplo", kLower) != kLower) return false;
+  for (int64_t b = 0; !Done(b); ++b) {
     Matrix a = Read(0, b);
-    if (a.rows() != a.columns()) return false;
     std::vector<double> diagonal, beside;
     std::vector<T> taus;
     ReduceToTridiagonal(&a, &diagonal, &beside, &taus);
@@ -389,14 +489,12 @@ bool LapackCall<T>::Tridiagonal() {
 
 template <typename T>
 bool LapackCall<T>::TridiagonalSolve() {
-  if (!Fits(4, 5) || operands_[3].shape.rank() < 2) return false;
-  for (int64_t b = 0; b < BatchesOf(operands_[3].shape, 2); ++b) {
+  const int64_t n = RowsOf(3), columns = ColumnsOf(3);
+  const Form row = Numbers({n}), sides = Numbers({n, columns});
+  if (!Fits({row, row, row, sides}, {row, row, row, sides, Integers({})})) return false;
+  for (int64_t b = 0; !Done(b); ++b) {
     std::vector<T> below = ReadVector(0, b), diagonal = ReadVector(1, b), above = ReadVector(2, b);
     Matrix x = Read(3, b);
-    if (below.size() != diagonal.size() || above.size() != diagonal.size() ||
-        static_cast<int64_t>(diagonal.size()) != x.rows()) {
-      return false;
-    }
     const int64_t info = SolveTridiagonal(&below, &diagonal, &above, &x);
     Write(below, 0, b);
     Write(diagonal, 1, b);
@@ -408,7 +506,16 @@ bool LapackCall<T>::TridiagonalSolve() {
 }
 
 template <typename T>
-bool LapackCall<T>::Run(std::string_view name) {
+absl::Status LapackCall<T>::Run(std::string_view name) {
+  const bool done = Dispatch(name);
+  if (done && (!mismatch_ || custom_call_stopped)) return absl::OkStatus();
+  if (too_large_) return CopiesTooLarge();
+  return absl::InvalidArgumentError(StrCat("operands, results or attributes are not those of LAPACK's ", name,
+                                           ", or of a form that has no function"));
+}
+
+template <typename T>
+bool LapackCall<T>::Dispatch(std::string_view name) {
   if (name == "potrf") return Cholesky();
   if (name == "trsm") return TriangularSolve();
   if (name == "getrf") return Lu();
@@ -442,13 +549,11 @@ CustomCallFunction LapackCallFor(std::string_view target) {
   if ((!real && !complex) ||
       std::find(std::begin(kLapackNames), std::end(kLapackNames), name) == std::end(kLapackNames))
     return nullptr;
-  return [name, complex](absl::Span<const CustomCallOperand> operands, absl::Span<const CustomCallResult> results,
-                         std::string_view config) -> absl::Status {
-    const bool done = complex ? LapackCall<Complex>(operands, results, config).Run(name)
-                              : LapackCall<double>(operands, results, config).Run(name);
-    if (done) return absl::OkStatus();
-    return absl::InvalidArgumentError(StrCat("operands, results or attributes are not those of LAPACK's ", name,
-                                             ", or of a form that has no function"));
+  return [name, complex, is_double = type == 'd' || type == 'z'](absl::Span<const CustomCallOperand> operands,
+                                                                 absl::Span<const CustomCallResult> results,
+                                                                 std::string_view config) -> absl::Status {
+    if (complex) return LapackCall<Complex>(operands, results, config, is_double).Run(name);
+    return LapackCall<double>(operands, results, config, is_double).Run(name);
   };
 }
 

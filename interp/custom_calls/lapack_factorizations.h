@@ -28,6 +28,7 @@ int64_t DecomposeCholesky(bool lower, DenseMatrix<T>* a) {
     const double root = std::sqrt(pivot);
     at(j, j) = root;
     for (int64_t r = j + 1; r < n; ++r) {
+      if (ShouldStopAfter(j + 1)) return 0;
       T sum = value(r, j);
       for (int64_t k = 0; k < j; ++k) sum -= value(r, k) * Conjugated(value(j, k));
       sum /= root;
@@ -58,6 +59,7 @@ bool SolveTriangular(TriangularSystem system, const DenseMatrix<T>& a, DenseMatr
   for (int64_t k = 0; k < count; ++k) {
     const auto at = [&](int64_t i) -> T& { return system.left ? (*x)(i, k) : (*x)(k, i); };
     for (int64_t step = 0; step < n; ++step) {
+      if (ShouldStopAfter(step + 1)) return true;
       const int64_t i = lower ? step : n - 1 - step;
       T sum = at(i);
       for (int64_t j = lower ? 0 : i + 1; j < (lower ? i : n); ++j) sum -= element(i, j) * at(j);
@@ -85,6 +87,7 @@ int64_t DecomposeLu(DenseMatrix<T>* a, std::vector<int32_t>* pivots) {
     }
     for (int64_t c = 0; c < a->columns() && pivot != j; ++c) std::swap((*a)(j, c), (*a)(pivot, c));
     for (int64_t r = j + 1; r < a->rows(); ++r) {
+      if (ShouldStopAfter(a->columns() - j)) return info;
       (*a)(r, j) /= (*a)(j, j);
       const T factor = (*a)(r, j);
       for (int64_t c = j + 1; c < a->columns(); ++c) (*a)(r, c) -= factor * (*a)(j, c);
@@ -97,11 +100,13 @@ int64_t DecomposeLu(DenseMatrix<T>* a, std::vector<int32_t>* pivots) {
 template <typename T>
 std::vector<T> DecomposeQr(DenseMatrix<T>* a) {
   std::vector<T> taus;
+  const int exponent = ScaleToRange(a);
   for (int64_t j = 0; j < std::min(a->rows(), a->columns()); ++j) {
+    if (ShouldStopAfter(a->rows() - j)) break;
     taus.push_back(MakeReflection(a, j, j));
-    const DenseMatrix<T> reflection = *a;
-    ReflectRows(reflection, j, j, Conjugated(taus.back()), j + 1, a);
+    ReflectRows(*a, j, j, Conjugated(taus.back()), j + 1, a);
   }
+  UnscaleUpper(exponent, 0, a);
   return taus;
 }
 
@@ -121,10 +126,12 @@ std::vector<T> DecomposePivotedQr(DenseMatrix<T>* a, std::vector<int32_t>* order
     if ((*order)[static_cast<size_t>(c)] != 0) exchange(c, fixed++);
   }
   std::vector<T> taus;
+  const int exponent = ScaleToRange(a);
   for (int64_t j = 0; j < std::min(a->rows(), columns); ++j) {
     int64_t best = j;
     double most = -1;
     for (int64_t c = j; c < columns && j >= fixed; ++c) {
+      if (ShouldStopAfter(a->rows() - j)) break;
       double norm = 0;
       for (int64_t r = j; r < a->rows(); ++r) norm += SquaredMagnitude((*a)(r, c));
       if (norm > most) best = c;
@@ -132,9 +139,9 @@ std::vector<T> DecomposePivotedQr(DenseMatrix<T>* a, std::vector<int32_t>* order
     }
     exchange(j, best);
     taus.push_back(MakeReflection(a, j, j));
-    const DenseMatrix<T> reflection = *a;
-    ReflectRows(reflection, j, j, Conjugated(taus.back()), j + 1, a);
+    ReflectRows(*a, j, j, Conjugated(taus.back()), j + 1, a);
   }
+  UnscaleUpper(exponent, 0, a);
   *order = numbers;
   return taus;
 }
@@ -163,6 +170,7 @@ template <typename T>
 void ReduceToTridiagonal(DenseMatrix<T>* a, std::vector<double>* diagonal, std::vector<double>* beside,
                          std::vector<T>* taus) {
   const int64_t n = a->rows();
+  const int exponent = ScaleToRange(a);
   DenseMatrix<T> whole = *a;
   for (int64_t r = 0; r < n; ++r) {
     whole(r, r) = std::real(whole(r, r));
@@ -172,6 +180,7 @@ void ReduceToTridiagonal(DenseMatrix<T>* a, std::vector<double>* diagonal, std::
     diagonal->push_back(std::real(whole(i, i)));
     (*a)(i, i) = diagonal->back();
     if (i + 1 == n) break;
+    if (ShouldStopAfter(n * n)) return;
     DenseMatrix<T> reflection = whole;
     const T tau = MakeReflection(&reflection, i + 1, i);
     taus->push_back(tau);
@@ -180,6 +189,9 @@ void ReduceToTridiagonal(DenseMatrix<T>* a, std::vector<double>* diagonal, std::
     ReflectColumns(reflection, i + 1, i, tau, &whole);
     ReflectRows(reflection, i + 1, i, Conjugated(tau), i + 1, &whole);
   }
+  UnscaleUpper(exponent, 1, a);
+  for (double& x : *diagonal) x = ScaledBy(x, exponent);
+  for (double& x : *beside) x = ScaledBy(x, exponent);
 }
 
 // Replaces x, whose columns are right sides. `below` has the elements before the diagonal in their rows, `above` those
@@ -190,6 +202,7 @@ int64_t SolveTridiagonal(std::vector<T>* below, std::vector<T>* diagonal, std::v
   std::vector<T> d = *diagonal, u = *above, second(static_cast<size_t>(n));
   const auto at = [](std::vector<T>& v, int64_t i) -> T& { return v[static_cast<size_t>(i)]; };
   for (int64_t i = 0; i + 1 < n; ++i) {
+    if (ShouldStopAfter(x->columns())) return 0;
     const T next = at(*below, i + 1);
     if (std::abs(next) > std::abs(at(d, i))) {  // exchange the rows
       const T factor = at(d, i) / next, old = at(d, i + 1);
@@ -215,6 +228,7 @@ int64_t SolveTridiagonal(std::vector<T>* below, std::vector<T>* diagonal, std::v
   if (n > 0 && at(d, n - 1) == T(0)) return n;
   for (int64_t c = 0; c < x->columns(); ++c) {
     for (int64_t i = n - 1; i >= 0; --i) {
+      if (ShouldStopAfter(4)) return 0;
       T sum = (*x)(i, c);
       if (i + 1 < n) sum -= at(u, i) * (*x)(i + 1, c);
       if (i + 2 < n) sum -= at(second, i) * (*x)(i + 2, c);
