@@ -22,20 +22,11 @@ using mlir::OpKind;
 
 absl::Status Wrong(std::string message) { return absl::InvalidArgumentError(std::move(message)); }
 
-// Splits at commas that are in no parentheses or brackets; without spaces around the parts.
-std::vector<std::string> SplitList(std::string_view text) {
+// Without the empty parts.
+std::vector<std::string> SplitNames(std::string_view text) {
   std::vector<std::string> parts;
-  int depth = 0;
-  size_t begin = 0;
-  for (size_t i = 0; i <= text.size(); ++i) {
-    if (i < text.size() && (text[i] == '(' || text[i] == '[')) ++depth;
-    if (i < text.size() && (text[i] == ')' || text[i] == ']')) --depth;
-    if (i < text.size() && (text[i] != ',' || depth > 0)) continue;
-    std::string_view part = text.substr(begin, i - begin);
-    while (part.starts_with(' ')) part.remove_prefix(1);
-    while (part.ends_with(' ')) part.remove_suffix(1);
+  for (const std::string_view part : SplitList(text)) {
     if (!part.empty()) parts.emplace_back(part);
-    begin = i + 1;
   }
   return parts;
 }
@@ -89,7 +80,7 @@ std::vector<Specification> SpecificationsOf(std::string_view message) {
       if (message[end] == ')' && --depth == 0) break;
     }
     const std::string_view list = message.substr(shape + kShape.size(), end - shape - kShape.size());
-    found.push_back({std::string(path), SplitList(list)});
+    found.push_back({std::string(path), SplitNames(list)});
     message.remove_prefix(std::min(end + 1, message.size()));
     if (!message.starts_with(',')) return found;
   }
@@ -124,9 +115,17 @@ bool Fits(const NodeTable& n, NodeId type, const Specification& specification) {
   return true;
 }
 
+// A dimension whose size is given by the shape of its argument.
+struct GivenSize {
+  const SizedArgument* argument;
+  std::string_view expression;
+  int64_t size = 0;
+  bool solved = false;
+};
+
 // What is given for one argument: a shape.
 absl::Status SetShape(const SizedArgument& argument, const std::vector<int64_t>& shape, std::string_view text,
-                      NodeTable* nodes, NodeId* type, SizeVariables* variables) {
+                      NodeTable* nodes, NodeId* type, std::vector<GivenSize>* given) {
   const auto differs = [&] {
     return Wrong(StrCat("the argument ", argument.names[0], " is of the type ", mlir::ToText(*nodes, argument.type),
                         ", not of the shape ", text));
@@ -134,16 +133,82 @@ absl::Status SetShape(const SizedArgument& argument, const std::vector<int64_t>&
   if (nodes->kind(argument.type) != NodeKind::kTensorType || nodes->ints(argument.type).size() != shape.size()) {
     return differs();
   }
+  const std::vector<int64_t> bounds = mlir::BoundsOf(*nodes, argument.type);
   for (size_t d = 0; d < shape.size(); ++d) {
-    const int64_t declared = nodes->ints(argument.type)[d];
+    const int64_t declared = nodes->ints(argument.type)[d], earlier = nodes->ints(*type)[d];
     if (declared != kDynamicSize && declared != shape[d]) return differs();
-    if (argument.sizes[d].empty()) continue;
-    if (const std::optional<int64_t> value = SolveSize(argument.sizes[d], shape[d], *variables)) {
-      variables->emplace(VariablesOf(argument.sizes[d])[0], *value);
+    if (!bounds.empty() && bounds[d] != kDynamicSize && shape[d] > bounds[d]) return differs();
+    if (earlier != kDynamicSize && earlier != shape[d]) {
+      return Wrong(StrCat("dimension ", d, " of ", argument.names[0], " is both ", earlier, " and ", shape[d]));
     }
+    if (!argument.sizes[d].empty()) given->push_back({&argument, argument.sizes[d], shape[d]});
   }
   *type = WithSizes(nodes, *type, shape);
   return absl::OkStatus();
+}
+
+// "b = 3, c = 4", those of an expression.
+std::string ValuesText(std::string_view expression, const SizeVariables& variables) {
+  std::string text;
+  for (const std::string& name : VariablesOf(expression)) {
+    const auto found = variables.find(name);
+    if (found != variables.end()) StrAppend(&text, text.empty() ? "" : ", ", name, " = ", found->second);
+  }
+  return text;
+}
+
+// Returns an error if a size that a shape gives is not that of its expression, of variables that all have values.
+absl::Status CheckSize(const GivenSize& given, const SizeVariables& variables) {
+  const std::optional<int64_t> size = EvaluateSize(given.expression, variables);
+  const std::string& argument = given.argument->names[0];
+  if (!size) return Wrong(StrCat("the size ", given.expression, " of ", argument, " cannot be computed"));
+  if (*size == given.size) return absl::OkStatus();
+  // A variable alone has no other value than the size.
+  const std::string values = variables.contains(given.expression) ? "" : ValuesText(given.expression, variables);
+  return Wrong(StrCat("the size ", given.expression, " of ", argument, " is ", *size,
+                      values.empty() ? "" : StrCat(" with ", values), ", but the shape of ", argument, " has ",
+                      given.size));
+}
+
+// Finds the variables that follow from the sizes of shapes, and checks that these agree.
+absl::Status SolveSizes(std::vector<GivenSize>* given, SizeVariables* variables) {
+  // Variables alone, which are most.
+  for (GivenSize& size : *given) {
+    const std::vector<std::string> names = VariablesOf(size.expression);
+    if (names.size() == 1 && names[0] == size.expression) variables->emplace(names[0], size.size);
+  }
+  int64_t budget = int64_t{1} << 26;  // characters that are evaluated
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (GivenSize& size : *given) {
+      if (size.solved) continue;
+      std::vector<std::string> open = VariablesOf(size.expression);
+      open.erase(std::remove_if(open.begin(), open.end(), [&](const std::string& v) { return variables->contains(v); }),
+                 open.end());
+      if (open.empty()) {
+        size.solved = true;
+        if (absl::Status s = CheckSize(size, *variables); !s.ok()) return s;
+      }
+      budget -= static_cast<int64_t>(size.expression.size());
+      if (open.size() != 1 || budget <= 0) continue;
+      const SizeSolution solution = SolveSize(size.expression, open[0], size.size, *variables, &budget);
+      if (solution.kind == SizeSolution::Kind::kNone) {
+        return Wrong(StrCat("no size ", open[0], " makes the size ", size.expression, " of ", size.argument->names[0],
+                            " ", size.size));
+      }
+      if (solution.kind == SizeSolution::Kind::kSeveral) continue;
+      size.solved = changed = true;
+      variables->emplace(open[0], solution.value);
+    }
+  }
+  const auto left = std::find_if(given->begin(), given->end(), [](const GivenSize& g) { return !g.solved; });
+  if (left == given->end()) return absl::OkStatus();
+  std::string names;
+  for (const std::string& name : VariablesOf(left->expression)) {
+    if (!variables->contains(name)) StrAppend(&names, names.empty() ? "" : ", ", name);
+  }
+  return Wrong(StrCat("the size ", left->expression, " of ", left->argument->names[0], ", ", left->size,
+                      ", does not say what ", names, " is; give it too"));
 }
 
 std::string NamesText(const std::vector<SizedArgument>& arguments) {
@@ -161,6 +226,24 @@ std::string NamesText(const std::vector<SizedArgument>& arguments) {
 }
 
 }  // namespace
+
+std::vector<std::string_view> SplitList(std::string_view text) {
+  constexpr std::string_view kOpen = "([{<", kClose = ")]}>";
+  std::vector<std::string_view> parts;
+  int depth = 0;
+  size_t begin = 0;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    if (i < text.size() && kOpen.find(text[i]) != std::string_view::npos) ++depth;
+    if (i < text.size() && kClose.find(text[i]) != std::string_view::npos && depth > 0) --depth;
+    if (i < text.size() && (text[i] != ',' || depth > 0)) continue;
+    std::string_view part = text.substr(begin, i - begin);
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    while (part.ends_with(' ')) part.remove_suffix(1);
+    parts.push_back(part);
+    begin = i + 1;
+  }
+  return parts;
+}
 
 bool IsOpen(const NodeTable& n, NodeId type) {
   if (n.kind(type) != NodeKind::kTensorType) return false;
@@ -231,8 +314,9 @@ absl::StatusOr<std::vector<NodeId>> TypesWithSizes(const std::vector<SizedArgume
     return names;
   }();
   SizeVariables variables;
+  std::vector<GivenSize> sizes_of_shapes;
   for (const std::string& list : given) {
-    for (const std::string& item : SplitList(list)) {
+    for (const std::string& item : SplitNames(list)) {
       const size_t equals = item.rfind('=');
       const std::string name = item.substr(0, equals);
       if (equals == std::string::npos || name.empty()) {
@@ -259,9 +343,12 @@ absl::StatusOr<std::vector<NodeId>> TypesWithSizes(const std::vector<SizedArgume
       const std::optional<std::vector<int64_t>> shape = ShapeOf(text);
       if (!shape) return Wrong(StrCat("expected a shape like 8x4 for ", name, ", found `", text, "`"));
       NodeId* const type = &types[static_cast<size_t>(argument - arguments.begin())];
-      if (absl::Status s = SetShape(*argument, *shape, text, nodes, type, &variables); !s.ok()) return s;
+      if (absl::Status s = SetShape(*argument, *shape, text, nodes, type, &sizes_of_shapes); !s.ok()) {
+        return s;
+      }
     }
   }
+  if (absl::Status s = SolveSizes(&sizes_of_shapes, &variables); !s.ok()) return s;
   for (size_t i = 0; i < arguments.size(); ++i) {
     std::vector<int64_t> sizes;
     for (const std::string& size : arguments[i].sizes) {

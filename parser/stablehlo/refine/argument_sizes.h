@@ -20,6 +20,9 @@ struct SizedArgument {
   std::vector<std::string> sizes;  // by dimension: an expression, "" if the program has the size
 };
 
+// Splits at commas outside of brackets of any kind; without spaces around the parts, which may be empty.
+std::vector<std::string_view> SplitList(std::string_view text);
+
 // Returns the function; invalid if there is none of the name.
 mlir::OperationId FindEntry(const mlir::Module& program, std::string_view entry);
 

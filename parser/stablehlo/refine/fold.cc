@@ -26,7 +26,9 @@ struct IntegerForm {
 std::optional<IntegerForm> FormOf(const NodeTable& n, NodeId type) {
   const NodeId element = n.kind(type) == NodeKind::kTensorType ? n.child(type, 0) : type;
   if (n.kind(element) == NodeKind::kIndexType) return IntegerForm{};
-  if (n.kind(element) != NodeKind::kIntegerType || n.ints(element)[0] > 64) return std::nullopt;
+  if (n.kind(element) != NodeKind::kIntegerType || n.ints(element)[0] < 1 || n.ints(element)[0] > 64) {
+    return std::nullopt;
+  }
   const int64_t width = n.ints(element)[0];
   const bool is_unsigned = n.ints(element)[1] == static_cast<int64_t>(mlir::Signedness::kUnsigned);
   return IntegerForm{width, is_unsigned || width == 1};
@@ -65,10 +67,14 @@ class Folder {
   }
   const Ints& in(size_t i) const { return *values_[op_.operands[i]].constant; }
   absl::Span<const int64_t> sizes_in(size_t i) const { return n_.ints(type(op_.operands[i])); }
+  // Returns true if all operands have constants of as many elements as their types.
   bool IsKnown() const {
     return std::all_of(op_.operands.begin(), op_.operands.end(),
-                       [&](uint32_t value) { return values_[value].constant.has_value(); });
+                       [&](uint32_t value) { return HasElements(n_, values_[value]); });
   }
+  bool IsTensor(uint32_t value) const { return n_.kind(type(value)) == NodeKind::kTensorType; }
+  // Returns true if the operation has as many operands as its definition says, of tensors where it takes only those.
+  bool IsWellFormed() const;
   Folded DimensionSize() const;
   Folded Iota() const;
   Folded BroadcastInDim() const;
@@ -87,11 +93,18 @@ class Folder {
   int64_t count_ = 0;  // of its elements
 };
 
+bool Folder::IsWellFormed() const {
+  if (!op_.definition->operand_counts.Contains(op_.operands.size())) return false;
+  if (op_.kind() == OpKind::kShapeShapeOf || op_.kind() == OpKind::kTensorDim) return IsTensor(op_.operands[0]);
+  if (op_.definition->dialect != "stablehlo") return true;
+  return IsTensor(op_.results[0]) &&
+         std::all_of(op_.operands.begin(), op_.operands.end(), [&](uint32_t value) { return IsTensor(value); });
+}
+
 Folded Folder::DimensionSize() const {
   const std::optional<int64_t> dimension = n_.IntegerValue(Attribute("dimension"));
   const NodeId array = type(op_.operands[0]);
-  if (!dimension || n_.kind(array) != NodeKind::kTensorType) return std::nullopt;
-  if (*dimension < 0 || *dimension >= static_cast<int64_t>(n_.ints(array).size())) return std::nullopt;
+  if (!dimension || *dimension < 0 || *dimension >= static_cast<int64_t>(n_.ints(array).size())) return std::nullopt;
   const int64_t size = n_.ints(array)[static_cast<size_t>(*dimension)];
   return size < 0 ? std::nullopt : Folded(Ints{size});
 }
@@ -100,6 +113,7 @@ Folded Folder::Iota() const {
   const std::optional<int64_t> dimension = n_.IntegerValue(Attribute("iota_dimension"));
   const absl::Span<const int64_t> sizes = n_.ints(type(op_.results[0]));
   if (!dimension || *dimension < 0 || *dimension >= static_cast<int64_t>(sizes.size())) return std::nullopt;
+  if (count_ == 0) return Ints();
   int64_t inner = 1;
   for (size_t d = static_cast<size_t>(*dimension) + 1; d < sizes.size(); ++d) inner *= sizes[d];
   Ints made;
@@ -152,7 +166,8 @@ Folded Folder::Slice() const {
   const auto size = static_cast<int64_t>(in(0).size());
   if ((*start)[0] < 0 || (*limit)[0] > size || (*stride)[0] < 1) return std::nullopt;
   Ints made;
-  for (int64_t i = (*start)[0]; i < (*limit)[0]; i += (*stride)[0]) made.push_back(in(0)[static_cast<size_t>(i)]);
+  const int64_t step = std::min((*stride)[0], size + 1);
+  for (int64_t i = (*start)[0]; i < (*limit)[0]; i += step) made.push_back(in(0)[static_cast<size_t>(i)]);
   return made;
 }
 
@@ -206,8 +221,9 @@ std::optional<int64_t> Folder::Apply(int64_t a, int64_t b) const {
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
   const bool less = form_.is_unsigned ? x < y : a < b;
   switch (op_.kind()) {
-    case OpKind::kStablehloAdd:
     case OpKind::kArithAddi:
+      return static_cast<int64_t>(x + y);
+    case OpKind::kStablehloAdd:
       return form_.width == 1 ? static_cast<int64_t>(x | y) : static_cast<int64_t>(x + y);
     case OpKind::kStablehloSubtract:
     case OpKind::kArithSubi:
@@ -268,7 +284,7 @@ Folded Folder::Run() {
   const NodeId result = type(op_.results[0]);
   const std::optional<IntegerForm> form = FormOf(n_, result);
   const std::optional<int64_t> count = CountOf(n_, result);
-  if (!form || !count) return std::nullopt;
+  if (!form || !count || !IsWellFormed()) return std::nullopt;
   form_ = *form;
   count_ = *count;
   const OpKind kind = op_.kind();
@@ -281,7 +297,8 @@ Folded Folder::Run() {
   if (kind == OpKind::kTensorDim) {
     const Folded& index = values_[op_.operands[1]].constant;
     const absl::Span<const int64_t> sizes = sizes_in(0);
-    if (!index || (*index)[0] < 0 || (*index)[0] >= static_cast<int64_t>(sizes.size())) return std::nullopt;
+    if (!index || index->size() != 1 || (*index)[0] < 0 || (*index)[0] >= static_cast<int64_t>(sizes.size()))
+      return std::nullopt;
     const int64_t size = sizes[static_cast<size_t>((*index)[0])];
     return size < 0 ? std::nullopt : Folded(Ints{size});
   }
@@ -297,7 +314,6 @@ Folded Folder::Run() {
     case OpKind::kStablehloReshape:
     case OpKind::kStablehloDynamicReshape:
     case OpKind::kTensorCast:
-    case OpKind::kArithIndexCast:
     case OpKind::kShapeToExtentTensor:
       made = in(0);
       break;
@@ -308,10 +324,14 @@ Folded Folder::Run() {
       break;
     case OpKind::kTensorFromElements:
       made = Ints();
-      for (size_t i = 0; i < op_.operands.size(); ++i) made->push_back(in(i)[0]);
+      for (size_t i = 0; i < op_.operands.size(); ++i) {
+        if (in(i).size() != 1) return std::nullopt;
+        made->push_back(in(i)[0]);
+      }
       break;
     case OpKind::kTensorExtract: {
-      const bool first = op_.operands.size() == 2 && in(1)[0] >= 0 && in(1)[0] < static_cast<int64_t>(in(0).size());
+      const bool first = op_.operands.size() == 2 && in(1).size() == 1 && in(1)[0] >= 0 &&
+                         in(1)[0] < static_cast<int64_t>(in(0).size());
       if (op_.operands.size() == 1) made = in(0);
       if (first) made = Ints{in(0)[static_cast<size_t>(in(1)[0])]};
       break;
@@ -342,6 +362,7 @@ Folded Folder::Run() {
     case OpKind::kStablehloSign:
     case OpKind::kStablehloNot:
     case OpKind::kStablehloConvert:
+    case OpKind::kArithIndexCast:
       made = Unary();
       break;
     default:
@@ -358,10 +379,18 @@ Folded ElementsOf(const NodeTable& nodes, NodeId attribute, NodeId type) {
   const std::optional<IntegerForm> form = FormOf(nodes, type);
   const std::optional<int64_t> count = CountOf(nodes, type);
   if (!form || !count || !attribute.valid()) return std::nullopt;
-  if (const std::optional<int64_t> value = nodes.IntegerValue(attribute)) return Ints{*value};
+  if (const std::optional<int64_t> value = nodes.IntegerValue(attribute)) {
+    return *count == 1 ? Folded(Ints{*value}) : std::nullopt;
+  }
   Folded elements = nodes.Integers(attribute);
   if (elements && static_cast<int64_t>(elements->size()) != *count) return std::nullopt;
   return elements;
+}
+
+bool HasElements(const NodeTable& nodes, const RefinedValue& value) {
+  if (!value.constant || !FormOf(nodes, value.type)) return false;
+  const std::optional<int64_t> count = CountOf(nodes, value.type);
+  return count && static_cast<int64_t>(value.constant->size()) == *count;
 }
 
 Folded Fold(const NodeTable& nodes, const RefinedOp& op, const std::vector<RefinedValue>& values) {

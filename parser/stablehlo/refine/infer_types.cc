@@ -85,7 +85,10 @@ class Inference {
     const absl::Span<const int64_t> sizes = n_.ints(values_[op_.operands[i]].type);
     return {sizes.begin(), sizes.end()};
   }
-  const std::optional<Ints>& known(size_t i) const { return values_[op_.operands[i]].constant; }
+  const std::optional<Ints>& known(size_t i) const {
+    static const std::optional<Ints>& unknown = *new std::optional<Ints>();
+    return i < op_.operands.size() ? values_[op_.operands[i]].constant : unknown;
+  }
   size_t rank(size_t result) const {
     const NodeId type = values_[op_.results[result]].type;
     return n_.kind(type) == NodeKind::kTensorType ? n_.ints(type).size() : 0;
@@ -102,7 +105,8 @@ class Inference {
   void SetLikeOperands() {
     for (size_t i = 0; i < op_.results.size() && i < op_.operands.size(); ++i) Set(i, in(i));
   }
-  void Elementwise();
+  // Returns false for operations that are not elementwise.
+  bool Elementwise();
   void Broadcasting();
   void Reduce();
   void ReduceWindow(const Ints& window, Ints strides, Ints base, Ints dilation, const Ints& padding);
@@ -125,12 +129,97 @@ class Inference {
   std::vector<RefinedValue>& values_;
 };
 
-void Inference::Elementwise() {
+bool Inference::Elementwise() {
+  switch (op_.kind()) {
+    case OpKind::kStablehloConvert:
+    case OpKind::kStablehloReducePrecision:
+    case OpKind::kStablehloReverse:
+    case OpKind::kStablehloSelect:
+    case OpKind::kStablehloClamp:
+    case OpKind::kStablehloAbs:
+    case OpKind::kStablehloCeil:
+    case OpKind::kStablehloFloor:
+    case OpKind::kStablehloSign:
+    case OpKind::kStablehloNegate:
+    case OpKind::kStablehloNot:
+    case OpKind::kStablehloPopcnt:
+    case OpKind::kStablehloCountLeadingZeros:
+    case OpKind::kStablehloRoundNearestAfz:
+    case OpKind::kStablehloRoundNearestEven:
+    case OpKind::kStablehloIsFinite:
+    case OpKind::kStablehloReal:
+    case OpKind::kStablehloImag:
+    case OpKind::kStablehloCbrt:
+    case OpKind::kStablehloCosine:
+    case OpKind::kStablehloSine:
+    case OpKind::kStablehloTan:
+    case OpKind::kStablehloTanh:
+    case OpKind::kStablehloExponential:
+    case OpKind::kStablehloExponentialMinusOne:
+    case OpKind::kStablehloLog:
+    case OpKind::kStablehloLogPlusOne:
+    case OpKind::kStablehloLogistic:
+    case OpKind::kStablehloSqrt:
+    case OpKind::kStablehloRsqrt:
+    case OpKind::kStablehloUniformQuantize:
+    case OpKind::kStablehloUniformDequantize:
+    case OpKind::kStablehloAdd:
+    case OpKind::kStablehloSubtract:
+    case OpKind::kStablehloMultiply:
+    case OpKind::kStablehloDivide:
+    case OpKind::kStablehloRemainder:
+    case OpKind::kStablehloMaximum:
+    case OpKind::kStablehloMinimum:
+    case OpKind::kStablehloPower:
+    case OpKind::kStablehloAtan2:
+    case OpKind::kStablehloAnd:
+    case OpKind::kStablehloOr:
+    case OpKind::kStablehloXor:
+    case OpKind::kStablehloShiftLeft:
+    case OpKind::kStablehloShiftRightArithmetic:
+    case OpKind::kStablehloShiftRightLogical:
+    case OpKind::kStablehloComplex:
+    case OpKind::kStablehloCompare:
+    case OpKind::kStablehloMap:
+    case OpKind::kChloAcos:
+    case OpKind::kChloAcosh:
+    case OpKind::kChloAsin:
+    case OpKind::kChloAsinh:
+    case OpKind::kChloAtan:
+    case OpKind::kChloAtanh:
+    case OpKind::kChloCosh:
+    case OpKind::kChloSinh:
+    case OpKind::kChloTan:
+    case OpKind::kChloErf:
+    case OpKind::kChloErfc:
+    case OpKind::kChloErfInv:
+    case OpKind::kChloLgamma:
+    case OpKind::kChloDigamma:
+    case OpKind::kChloBesselI1e:
+    case OpKind::kChloSquare:
+    case OpKind::kChloConj:
+    case OpKind::kChloIsInf:
+    case OpKind::kChloIsPosInf:
+    case OpKind::kChloIsNegInf:
+    case OpKind::kChloZeta:
+    case OpKind::kChloPolygamma:
+    case OpKind::kChloNextAfter:
+    case OpKind::kChloMulhi:
+    case OpKind::kChloConstantLike:
+    case OpKind::kMhloCopy:
+    case OpKind::kMhloStochasticConvert:
+    case OpKind::kTensorCast:
+      break;
+    default:
+      return false;
+  }
+  // A scalar predicate or bound has another rank than the result.
   for (size_t i = 0; i < op_.operands.size(); ++i) {
     for (size_t r = 0; r < op_.results.size(); ++r) {
       if (IsTensor(i) && in(i).size() == rank(r)) Set(r, in(i));
     }
   }
+  return true;
 }
 
 void Inference::Broadcasting() {
@@ -485,6 +574,7 @@ bool Inference::Shapes() {
       Collective();
       return true;
     case OpKind::kStablehloCustomCall:
+    case OpKind::kMhloCustomCall:
       CustomCall();
       return true;
     case OpKind::kChloTopK:
@@ -501,32 +591,8 @@ bool Inference::Shapes() {
 }
 
 void Inference::Run() {
-  if (op_.definition == nullptr || op_.results.empty() || Sized() || Shapes()) return;
+  if (op_.definition == nullptr || op_.results.empty() || Sized() || Shapes() || Elementwise()) return;
   switch (op_.kind()) {
-    case OpKind::kStablehloReshape:
-    case OpKind::kStablehloBroadcastInDim:
-    case OpKind::kStablehloDynamicSlice:
-    case OpKind::kStablehloGetDimensionSize:
-    case OpKind::kStablehloSetDimensionSize:
-    case OpKind::kStablehloEinsum:
-    case OpKind::kStablehloUnaryEinsum:
-    case OpKind::kStablehloTorchIndexSelect:
-    case OpKind::kStablehloIota:
-    case OpKind::kStablehloConstant:
-    case OpKind::kStablehloTuple:
-    case OpKind::kStablehloGetTupleElement:
-    case OpKind::kStablehloInfeed:
-    case OpKind::kStablehloRecv:
-    case OpKind::kStablehloIf:
-    case OpKind::kStablehloCase:
-    case OpKind::kStablehloAsyncStart:
-    case OpKind::kStablehloAsyncDone:
-    case OpKind::kStablehloComposite:
-    case OpKind::kSdyManualComputation:
-    case OpKind::kChloRaggedDot:
-    case OpKind::kChloScan:
-    case OpKind::kMhloScan:
-      return;  // static in every program, or the result has what the program says
     case OpKind::kStablehloScatter:
     case OpKind::kStablehloDynamicUpdateSlice:
     case OpKind::kStablehloSelectAndScatter:
@@ -542,18 +608,32 @@ void Inference::Run() {
     case OpKind::kStablehloCollectiveBroadcast:
     case OpKind::kStablehloCollectiveReduce:
     case OpKind::kSdyNamedComputation:
+    case OpKind::kStablehloCholesky:
+    case OpKind::kStablehloCrossReplicaSum:
+    case OpKind::kMhloAddDependency:
+    case OpKind::kMhloDomain:
+    case OpKind::kSdyShardingConstraint:
+    case OpKind::kSdyReshard:
+    case OpKind::kSdyPropagationBarrier:
+    case OpKind::kSdyDataFlowEdge:
+    case OpKind::kSdyAllGather:
+    case OpKind::kSdyAllSlice:
+    case OpKind::kSdyAllToAll:
+    case OpKind::kSdyAllReduce:
+    case OpKind::kSdyReduceScatter:
+    case OpKind::kSdyShardedToUnreduced:
+    case OpKind::kSdyReplicatedToUnreduced:
+    case OpKind::kSdyCollectivePermute:
       SetLikeOperands();
       return;
-    default:
+    case OpKind::kTensorInsert:
+      Set(0, in(1));
+      return;
+    default:  // static in every program, or the result has what the program says
       break;
   }
   const std::string_view name = op_.definition->name;
-  if (name.starts_with("chlo.broadcast_")) return Broadcasting();
-  // Elementwise operations: a scalar predicate or bound has another rank than the result.
-  const std::string_view dialect = op_.definition->dialect;
-  if (dialect == "stablehlo" || dialect == "chlo" || dialect == "mhlo" || dialect == "sdy" || dialect == "tensor") {
-    Elementwise();
-  }
+  if (name.starts_with("chlo.broadcast_")) Broadcasting();
 }
 
 }  // namespace

@@ -6,24 +6,10 @@
 #include <vector>
 
 #include "ir/core/str_cat.h"
+#include "parser/stablehlo/refine/argument_sizes.h"
 
 namespace hlokit::stablehlo {
 namespace {
-
-// Splits at commas outside of brackets of any kind.
-std::vector<std::string_view> SplitOutside(std::string_view text) {
-  std::vector<std::string_view> parts;
-  int depth = 0;
-  size_t begin = 0;
-  for (size_t i = 0; i <= text.size(); ++i) {
-    if (i < text.size() && std::string_view("{<(").find(text[i]) != std::string_view::npos) ++depth;
-    if (i < text.size() && std::string_view("}>)").find(text[i]) != std::string_view::npos) --depth;
-    if (i < text.size() && (text[i] != ',' || depth > 0)) continue;
-    parts.push_back(text.substr(begin, i - begin));
-    begin = i + 1;
-  }
-  return parts;
-}
 
 // "tensor<8x4xf32>" of argument N is "argN=8x4"; "" if it is no such type.
 std::string SizesOfType(std::string_view type, size_t argument) {
@@ -49,7 +35,7 @@ absl::StatusOr<RefineOptions> ParseRefinePasses(std::string_view text) {
   RefineOptions options;
   options.shapes = options.dynamism = false;
   size_t next = 0;
-  for (std::string_view pass : SplitOutside(text)) {
+  for (std::string_view pass : SplitList(text)) {
     if (pass.starts_with(kPrefix)) pass.remove_prefix(kPrefix.size());
     const size_t brace = std::min(pass.find('{'), pass.size());
     const std::string_view name = pass.substr(0, brace);
@@ -70,7 +56,7 @@ absl::StatusOr<RefineOptions> ParseRefinePasses(std::string_view text) {
           "stablehlo-refine-arguments takes the types of all arguments: {types=tensor<8x4xf32>}");
     }
     list = list.substr(1 + kTypes.size(), list.size() - 2 - kTypes.size());
-    const std::vector<std::string_view> types = SplitOutside(list);
+    const std::vector<std::string_view> types = SplitList(list);
     for (size_t i = 0; i < types.size(); ++i) {
       if (std::string sizes = SizesOfType(types[i], i); !sizes.empty()) options.sizes.push_back(std::move(sizes));
     }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+
 namespace hlokit::stablehlo {
 namespace {
 
@@ -93,7 +95,10 @@ class Layout {
   std::vector<ValueId> numbers_;
 };
 
-void CountUses(const RefinedRegion& region, std::vector<uint32_t>* uses) {
+// How often a region uses values.
+using Uses = absl::flat_hash_map<uint32_t, uint32_t>;
+
+void CountUses(const RefinedRegion& region, Uses* uses) {
   for (const RefinedOp& op : region.operations) {
     for (uint32_t operand : op.operands) ++(*uses)[operand];
     for (const auto& inner : op.regions) CountUses(*inner, uses);
@@ -112,12 +117,14 @@ bool ComputesSize(const RefinedOp& op, const std::vector<RefinedValue>& values) 
                      [&](uint32_t value) { return values[value].constant.has_value(); });
 }
 
-void RemoveUnused(RefinedRegion* region, const std::vector<RefinedValue>& values, std::vector<uint32_t>* uses) {
+void RemoveUnused(RefinedRegion* region, const std::vector<RefinedValue>& values, Uses* uses) {
   std::vector<RefinedOp> kept;
   for (size_t i = region->operations.size(); i-- > 0;) {
     RefinedOp& op = region->operations[i];
-    const bool used =
-        std::any_of(op.results.begin(), op.results.end(), [&](uint32_t value) { return (*uses)[value] != 0; });
+    const bool used = std::any_of(op.results.begin(), op.results.end(), [&](uint32_t value) {
+      const auto found = uses->find(value);
+      return found != uses->end() && found->second != 0;
+    });
     if (!used && ComputesSize(op, values)) {
       for (uint32_t operand : op.operands) --(*uses)[operand];
       continue;
@@ -146,7 +153,7 @@ void SetOperations(const RefinedRegion& top, const std::vector<RefinedValue>& va
 }
 
 void RemoveUnusedSizes(RefinedRegion* region, const std::vector<RefinedValue>& values) {
-  std::vector<uint32_t> uses(values.size());
+  Uses uses;
   CountUses(*region, &uses);
   RemoveUnused(region, values, &uses);
 }

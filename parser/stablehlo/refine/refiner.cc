@@ -48,24 +48,34 @@ uint32_t Refiner::NewValue(NodeId type, NodeId location) {
   return static_cast<uint32_t>(values_.size() - 1);
 }
 
-RefinedOp Refiner::Copy(const mlir::Operation& op) {
-  RefinedOp made;
-  made.definition = op.definition;
-  made.name = op.name;
-  made.location = op.location;
-  made.range = m_.range(op);
-  for (ValueId operand : m_.operands_of(op)) made.operands.push_back(numbers_[operand.value]);
+bool Refiner::Copy(const mlir::Operation& op, RefinedOp* made) {
+  made->definition = op.definition;
+  made->name = op.name;
+  made->location = op.location;
+  made->range = m_.range(op);
+  for (ValueId operand : m_.operands_of(op)) {
+    made->operands.push_back(numbers_[operand.value]);
+    if (made->operands.back() == kNoNumber) return Fail(made->range, "an operand is defined after its use");
+  }
   const absl::Span<const mlir::Attribute> attributes = m_.attributes_of(op);
-  made.attributes.assign(attributes.begin(), attributes.end());
+  made->attributes.assign(attributes.begin(), attributes.end());
   for (uint32_t i = 0; i < op.result_count; ++i) {
     const ValueId result = m_.result(op, i);
-    made.results.push_back(NewValue(m_.type(result)));
-    numbers_[result.value] = made.results.back();
+    made->results.push_back(NewValue(m_.type(result)));
+    numbers_[result.value] = made->results.back();
   }
-  if (made.kind() == OpKind::kStablehloAdd && made.operands.size() == 2 && made.results.size() == 1) {
-    std::copy(made.operands.begin(), made.operands.end(), values_[made.results[0]].addends);
+  if (made->kind() == OpKind::kStablehloAdd && made->operands.size() == 2 && made->results.size() == 1) {
+    std::copy(made->operands.begin(), made->operands.end(), values_[made->results[0]].addends);
   }
-  return made;
+  return true;
+}
+
+bool Refiner::CheckBlocks(const mlir::Block& block) {
+  for (OperationId op = block.first; op.valid(); op = m_.op(op).next) {
+    if (m_.op(op).successor_count == 0 && !block.next.valid()) continue;
+    return Fail(m_.range(m_.op(op)), "the sizes of programs with branches between blocks cannot be refined");
+  }
+  return !block.next.valid() || Fail({}, "the sizes of programs with several blocks cannot be refined");
 }
 
 void Refiner::SetResults(const RefinedOp& op, const std::vector<Known>& known) {
@@ -76,6 +86,7 @@ void Refiner::SetResults(const RefinedOp& op, const std::vector<Known>& known) {
       value.type = WithSizes(&n(), value.type, std::vector<int64_t>(sizes.begin(), sizes.end()));
     }
     value.constant = known[i].constant;
+    if (!HasElements(n(), value)) value.constant.reset();
     value.late = known[i].late;
   }
 }
@@ -84,9 +95,11 @@ void Refiner::SetResults(const RefinedOp& op, const std::vector<Known>& known) {
 
 std::string Refiner::VariantName(std::string_view function) {
   std::string name(function);
-  for (int number = 0; variants_by_name_.contains(name) || (number > 0 && names_.contains(name)); ++number) {
-    name = StrCat(function, "_", number);
-  }
+  const auto [next, first] = next_number_.emplace(name, 0);
+  if (first && !variants_by_name_.contains(name)) return name;
+  do {
+    name = StrCat(function, "_", next->second++);
+  } while (variants_by_name_.contains(name) || names_.contains(name));
   return name;
 }
 
@@ -117,6 +130,12 @@ Refiner::Variant* Refiner::Refine(OperationId function, const std::vector<Known>
     Fail(caller, StrCat("functions and regions are nested deeper than ", kMaxDepth));
     return nullptr;
   }
+  if (const auto made = variants_of_.find(function.value); made != variants_of_.end() && !made->second.empty()) {
+    if (++more_variants_ > kMaxVariants) {
+      Fail(caller, StrCat("functions are called with more than ", kMaxVariants, " lists of sizes"));
+      return nullptr;
+    }
+  }
   const mlir::Operation source = m_.op(function);
   std::unique_ptr<Variant>& variant = variants_[key];
   variant = std::make_unique<Variant>();
@@ -125,7 +144,7 @@ Refiner::Variant* Refiner::Refine(OperationId function, const std::vector<Known>
   made->name = function == entry_ ? std::string(n().text(symbol)) : VariantName(n().text(symbol));
   variants_by_name_[made->name] = made;
   variants_of_[function.value].push_back(made);
-  made->op = Copy(source);
+  if (!Copy(source, &made->op)) return nullptr;
   made->op.regions.push_back(std::make_unique<RefinedRegion>());
   std::vector<Known> known = arguments;
   if (!late) {
@@ -148,6 +167,7 @@ bool Refiner::WalkRegion(mlir::RegionId id, const std::vector<Known>& arguments,
   out->has_block = block_id.valid();
   if (!out->has_block) return true;
   const mlir::Block block = m_.blocks[block_id.value];
+  if (!CheckBlocks(block)) return false;
   out->label = block.label;
   for (uint32_t i = 0; i < block.argument_count; ++i) {
     const mlir::Value value = m_.values[m_.argument(block, i).value];
@@ -160,13 +180,11 @@ bool Refiner::WalkRegion(mlir::RegionId id, const std::vector<Known>& arguments,
       values_[number].type = WithSizes(&n(), value.type, std::vector<int64_t>(sizes.begin(), sizes.end()));
     }
     values_[number].constant = arguments[i].constant;
+    if (!HasElements(n(), values_[number])) values_[number].constant.reset();
     values_[number].late = arguments[i].late;
   }
   ++depth_;
   for (OperationId op = block.first; op.valid(); op = m_.op(op).next) {
-    if (m_.op(op).successor_count != 0 || block.next.valid()) {
-      return Fail(m_.range(m_.op(op)), "the sizes of programs with branches between blocks cannot be refined");
-    }
     if (!WalkOperation(m_.op(op), out)) return false;
     if (IsReturn(m_.kind(op)) && returned != nullptr) {
       returned->clear();
@@ -295,7 +313,7 @@ void Refiner::FoldOperation(RefinedOp* made, RefinedRegion* out) {
   }
   const bool folded = !made->results.empty() && made->regions.empty() &&
                       std::all_of(made->results.begin(), made->results.end(), [&](uint32_t result) {
-                        return values_[result].constant && values_[result].late &&
+                        return values_[result].constant && values_[result].late && HasElements(n(), values_[result]) &&
                                n().kind(values_[result].type) == NodeKind::kTensorType;
                       });
   if (!folded || made->kind() == OpKind::kStablehloComposite) {
@@ -318,7 +336,8 @@ bool Refiner::WalkOperation(const mlir::Operation& source, RefinedRegion* out) {
     return Fail(m_.range(source), StrCat("the refined program has more than ", kMaxOperations, " operations"));
   }
   const mlir::Operation op = source;
-  RefinedOp made = Copy(op);
+  RefinedOp made;
+  if (!Copy(op, &made)) return false;
   if (!options_.shapes) {
     if (!WalkRegions(op, &made)) return false;
     if (made.regions.empty() && made.operands.empty() && made.results.size() == 1) {
@@ -340,27 +359,33 @@ bool Refiner::WalkOperation(const mlir::Operation& source, RefinedRegion* out) {
 
 // ---- the file ----
 
-RefinedOp Refiner::CopyWhole(const mlir::Operation& source) {
+bool Refiner::CopyWhole(const mlir::Operation& source, RefinedOp* made) {
   const mlir::Operation op = source;
-  RefinedOp made = Copy(op);
-  if (made.regions.empty() && made.operands.empty() && made.results.size() == 1) {
-    values_[made.results[0]].constant = Fold(n(), made, values_);
+  if (!Copy(op, made)) return false;
+  if (made->regions.empty() && made->operands.empty() && made->results.size() == 1) {
+    values_[made->results[0]].constant = Fold(n(), *made, values_);
+  }
+  if (op.region_count != 0 && depth_ >= kMaxDepth) {
+    return Fail(made->range, StrCat("regions are nested deeper than ", kMaxDepth));
   }
   for (uint32_t i = 0; i < op.region_count; ++i) {
-    made.regions.push_back(std::make_unique<RefinedRegion>());
-    RefinedRegion* const region = made.regions.back().get();
+    made->regions.push_back(std::make_unique<RefinedRegion>());
+    RefinedRegion* const region = made->regions.back().get();
     const BlockId block_id = m_.block(m_.regions_of(op)[i]);
     region->has_block = block_id.valid();
     if (!region->has_block) continue;
     const mlir::Block block = m_.blocks[block_id.value];
+    if (!CheckBlocks(block)) return false;
     region->label = block.label;
     for (uint32_t a = 0; a < block.argument_count; ++a) {
       const mlir::Value value = m_.values[m_.argument(block, a).value];
       region->arguments.push_back(numbers_[m_.argument(block, a).value] = NewValue(value.type, value.location));
     }
-    AddOperations(block_id, region);
+    ++depth_;
+    if (!AddOperations(block_id, region)) return false;
+    --depth_;
   }
-  return made;
+  return true;
 }
 
 void Refiner::FindReached(const RefinedRegion& region, absl::flat_hash_set<std::string>* reached) const {
@@ -392,23 +417,23 @@ void Refiner::AddVariants(OperationId function, RefinedRegion* out) {
   }
 }
 
-void Refiner::AddOperations(BlockId block, RefinedRegion* out) {
+bool Refiner::AddOperations(BlockId block, RefinedRegion* out) {
   for (OperationId id = m_.blocks[block.value].first; id.valid(); id = m_.op(id).next) {
     const mlir::Operation& op = m_.op(id);
-    if (op.kind() != OpKind::kFuncFunc) {
-      RefinedOp made = CopyWhole(op);
-      if (!options_.shapes && options_.dynamism) Canonicalize(&made, out);
-      out->operations.push_back(std::move(made));
-    } else if (variants_of_.contains(id.value)) {
+    if (variants_of_.contains(id.value)) {
       AddVariants(id, out);
-    } else if (!options_.shapes) {
-      out->operations.push_back(CopyWhole(op));
-    } else if (SymbolText(n(), m_.attribute(op, "sym_visibility")).empty() &&
-               (!m_.attribute(op, "sym_visibility").valid() ||
-                n().text(m_.attribute(op, "sym_visibility")) != "private")) {
-      out->operations.push_back(CopyWhole(op));  // public: of another entry
+      continue;
     }
+    // Public functions are of another entry.
+    const NodeId visibility = m_.attribute(op, "sym_visibility");
+    const bool is_private = visibility.valid() && n().text(visibility) == "private";
+    if (op.kind() == OpKind::kFuncFunc && options_.shapes && is_private) continue;
+    RefinedOp made;
+    if (!CopyWhole(op, &made)) return false;
+    if (!options_.shapes && options_.dynamism) Canonicalize(&made, out);
+    out->operations.push_back(std::move(made));
   }
+  return true;
 }
 
 bool Refiner::Run(OperationId entry, const std::vector<NodeId>& types) {
@@ -433,7 +458,7 @@ bool Refiner::Run(OperationId entry, const std::vector<NodeId>& types) {
   RefinedRegion top;
   const BlockId block = m_.block(m_.top);
   top.has_block = block.valid();
-  if (block.valid()) AddOperations(block, &top);
+  if (block.valid() && !AddOperations(block, &top)) return false;
   for (RefinedOp& op : top.operations) {
     if (op.kind() == OpKind::kBuiltinModule) DropAttribute(&op, "jax.uses_shape_polymorphism");
   }
@@ -460,7 +485,8 @@ bool RefineProgram(mlir::Module* program, const RefineOptions& options, Diagnost
     if (!options.shapes || !IsOpen(program->nodes, (*types)[i])) continue;
     std::string open;
     for (const std::string& size : arguments[i].sizes) StrAppend(&open, open.empty() || size.empty() ? "" : ", ", size);
-    return fail(StrCat("the sizes of ", arguments[i].names[0], " are not all given: ", open));
+    return fail(StrCat("the sizes of ", arguments[i].names[0], " are not all given: ", open),
+                "--shape NAME=SIZE gives them");
   }
   return Refiner(program, options, sink).Run(entry, *types);
 }

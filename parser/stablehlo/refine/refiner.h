@@ -26,7 +26,7 @@ namespace hlokit::stablehlo {
 class Refiner {
  public:
   Refiner(mlir::Module* program, const RefineOptions& options, DiagnosticSink* sink)
-      : m_(*program), options_(options), sink_(sink), numbers_(program->values.size()) {}
+      : m_(*program), options_(options), sink_(sink), numbers_(program->values.size(), kNoNumber) {}
 
   // `types`: those of the arguments of the entry. Returns false after errors.
   bool Run(mlir::OperationId entry, const std::vector<mlir::NodeId>& types);
@@ -36,6 +36,10 @@ class Refiner {
   // Regions in regions, and functions that call functions.
   static constexpr int kMaxDepth = 256;
   static constexpr size_t kMaxOperations = size_t{1} << 24;
+  // Of all functions together, those after the first of each.
+  static constexpr size_t kMaxVariants = 4096;
+
+  static constexpr uint32_t kNoNumber = ~uint32_t{0};
 
   // What is known of a value that is passed on.
   struct Known {
@@ -60,7 +64,10 @@ class Refiner {
   bool WalkRegions(const mlir::Operation& op, RefinedOp* made);
   // Calls the variants of the functions that the operation names.
   bool WalkCalls(RefinedOp* made);
-  RefinedOp Copy(const mlir::Operation& op);
+  // Returns false if an operand is not defined before the operation.
+  bool Copy(const mlir::Operation& op, RefinedOp* made);
+  // Returns false if there are branches between blocks, which are not refined.
+  bool CheckBlocks(const mlir::Block& block);
   // Arguments that the body of a loop returns as they are keep what is known of the initial values.
   std::vector<Known> LoopState(const mlir::Operation& op, const RefinedOp& made) const;
   void FoldOperation(RefinedOp* made, RefinedRegion* out);
@@ -71,9 +78,9 @@ class Refiner {
   void SetFunctionType(RefinedOp* op, const std::vector<Known>& results);
   std::string VariantName(std::string_view function);
   // The file, with the variants of functions in their place.
-  void AddOperations(mlir::BlockId block, RefinedRegion* out);
+  bool AddOperations(mlir::BlockId block, RefinedRegion* out);
   void AddVariants(mlir::OperationId function, RefinedRegion* out);
-  RefinedOp CopyWhole(const mlir::Operation& op);
+  bool CopyWhole(const mlir::Operation& op, RefinedOp* made);
   void FindReached(const RefinedRegion& region, absl::flat_hash_set<std::string>* reached) const;
 
   // ---- canonicalize.cc ----
@@ -112,7 +119,9 @@ class Refiner {
   std::map<std::string, std::unique_ptr<Variant>> variants_;                // by function, types and constants
   absl::flat_hash_map<uint32_t, std::vector<const Variant*>> variants_of_;  // by function, in order
   absl::flat_hash_map<std::string, const Variant*> variants_by_name_;
-  absl::flat_hash_set<std::string> names_;  // of functions
+  absl::flat_hash_set<std::string> names_;                // of functions
+  absl::flat_hash_map<std::string, size_t> next_number_;  // by function: of the name of its next variant
+  size_t more_variants_ = 0;
   int depth_ = 0;
   size_t operations_ = 0;
   mlir::OperationId entry_;

@@ -152,19 +152,73 @@ std::optional<int64_t> EvaluateSize(std::string_view expression, const SizeVaria
   return Parser(expression, variables).Run();
 }
 
-std::optional<int64_t> SolveSize(std::string_view expression, int64_t size, const SizeVariables& variables) {
-  constexpr int64_t kMaxTried = 1 << 16;
-  std::vector<std::string> open = VariablesOf(expression);
-  open.erase(std::remove_if(open.begin(), open.end(), [&](const std::string& v) { return variables.contains(v); }),
-             open.end());
-  if (open.size() != 1) return std::nullopt;
-  if (expression == open[0]) return size;
-  SizeVariables tried = variables;
-  for (int64_t value = 0; value <= std::min(size, kMaxTried); ++value) {
-    tried[open[0]] = value;
-    if (EvaluateSize(expression, tried) == size) return value;
+namespace {
+
+// Returns true if the variable stands in the expression once, and in sums and products alone.
+bool IsLinear(std::string_view expression, std::string_view variable) {
+  int uses = 0;
+  for (size_t at = 0; at < expression.size();) {
+    if (expression[at] == '^') return false;
+    if (!IsLetter(expression[at])) {
+      ++at;
+      continue;
+    }
+    const size_t begin = at;
+    while (at < expression.size() && (IsLetter(expression[at]) || IsDigit(expression[at]))) ++at;
+    if (at < expression.size() && expression[at] == '(') return false;
+    if (expression.substr(begin, at - begin) == variable) ++uses;
   }
-  return std::nullopt;
+  return uses == 1;
+}
+
+// The numbers in an expression.
+std::vector<int64_t> NumbersOf(std::string_view expression) {
+  std::vector<int64_t> numbers;
+  for (size_t at = 0; at < expression.size();) {
+    int64_t number = 0;
+    const auto read = std::from_chars(expression.data() + at, expression.data() + expression.size(), number);
+    if (read.ec == std::errc()) numbers.push_back(number);
+    at = std::max(at + 1, static_cast<size_t>(read.ptr - expression.data()));
+  }
+  return numbers;
+}
+
+}  // namespace
+
+SizeSolution SolveSize(std::string_view expression, std::string_view variable, int64_t size,
+                       const SizeVariables& variables, int64_t* budget) {
+  using Kind = SizeSolution::Kind;
+  SizeVariables tried = variables;
+  int64_t& value = tried[std::string(variable)];
+  const auto at = [&](int64_t number) {
+    *budget -= static_cast<int64_t>(expression.size());
+    value = number;
+    return EvaluateSize(expression, tried);
+  };
+  if (IsLinear(expression, variable)) {
+    const Value zero = at(0), slope = AddOf(at(1), Multiply(zero, -1)), rest = AddOf(size, Multiply(zero, -1));
+    if (!slope || !rest) return {Kind::kNone};
+    if (*slope == 0) return {*rest == 0 ? Kind::kSeveral : Kind::kNone};
+    const Value solution = FloorDivide(rest, slope);
+    if (!solution || *solution < 0 || at(*solution) != size) return {Kind::kNone};
+    return {Kind::kOne, *solution};
+  }
+  SizeSolution found{Kind::kNone};
+  for (int64_t number = 0; number <= kMaxTriedSize; ++number) {
+    if (*budget <= 0) return {Kind::kSeveral};
+    if (at(number) != size) continue;
+    if (found.kind == Kind::kOne) return {Kind::kSeveral};
+    found = {Kind::kOne, number};
+  }
+  if (found.kind != Kind::kOne) return found;
+  // A remainder may repeat beyond the values that were tried.
+  std::vector<int64_t> periods = NumbersOf(expression);
+  for (const auto& [name, period] : variables) periods.push_back(period);
+  for (const int64_t period : periods) {
+    const Value next = AddOf(found.value, period);
+    if (*budget <= 0 || (period > 0 && next && at(*next) == size)) return {Kind::kSeveral};
+  }
+  return found;
 }
 
 }  // namespace hlokit::stablehlo
