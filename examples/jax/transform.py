@@ -13,17 +13,20 @@ import hlokit
 import hlokit.jax
 
 
-def product_of(instruction):
-    """Returns true for a matrix product, which XLA's CPU has put into a fusion of its own."""
+def form_of(instruction):
+    """Returns how a matrix product takes its operands, None if it is none. XLA's CPU puts them into fusions of their own."""
     called = instruction.called_computations
-    return instruction.opcode == "dot" or (len(called) == 1 and called[0].root.opcode == "dot")
+    product = called[0].root if len(called) == 1 else instruction
+    order = [operand.parameter_number for operand in product.operands] if called else [0, 1]
+    return (product.attributes, order) if product.opcode == "dot" and sorted(map(str, order)) == ["0", "1"] else None
 
 
 @hlokit.rewrite("add(fusion|dot(%x, %v), fusion|dot(%x, %w))", tolerance=1e-5)
 def one_product(match):
     """Adds two matrices before they are multiplied by a third one, instead of their products."""
     left, right = match.root.operands
-    if not (product_of(left) and product_of(right)) or match["v"].shape.dims != match["w"].shape.dims:
+    form = form_of(left)
+    if form is None or form != form_of(right) or match["v"].shape.dims != match["w"].shape.dims:
         return None
     total = hlokit.Builder(match.root).add("add", match["v"], match["w"], shape=match["v"].shape)
     return left.clone([match["x"], total])

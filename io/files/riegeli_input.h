@@ -16,7 +16,8 @@ inline constexpr std::string_view kRiegeliMagic = "\x83\xaf\x70\xd1\x0d\x88\x4a\
 
 // Returns the message: the first record says how the others make it, each a part that is merged. Chunks are simple
 // ones, uncompressed or compressed with Snappy, as XLA writes them. ResourceExhausted: more than `max_bytes`. DataLoss:
-// cut off, or sizes that contradict each other; hashes are not checked. Unimplemented: other chunks, compressions and records.
+// cut off, or sizes that contradict each other; hashes are not checked. Unimplemented: other chunks, compressions and
+// records.
 absl::StatusOr<std::string> ReadSplitProto(std::string_view data, uint64_t max_bytes);
 
 }  // namespace hlokit

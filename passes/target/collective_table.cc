@@ -94,7 +94,8 @@ std::vector<CollectiveRow> CollectiveTable(const Module& module) {
   std::vector<CollectiveRow> rows;
   for (const Computation c : module.computations()) {
     const size_t id = c.id().value;
-    if (roles.async[id] == 0 && roles.fusion[id] == 0) CollectCollectives(c, costs, fused, runs.computations[id].times, &rows);
+    if (roles.async[id] == 0 && roles.fusion[id] == 0)
+      CollectCollectives(c, costs, fused, runs.computations[id].times, &rows);
   }
   return rows;
 }

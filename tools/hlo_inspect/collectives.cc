@@ -104,7 +104,7 @@ CollectiveReport ReportOn(const CollectivesFlags& flags, const Module& module, c
   std::map<std::vector<std::string>, CollectiveGroup> groups;
   for (tpu::CollectiveRow& row : tpu::CollectiveTable(module)) {
     Collective collective{std::move(row)};
-        if (const auto found = seconds.find(collective.row.instruction.id().value); found != seconds.end()) {
+    if (const auto found = seconds.find(collective.row.instruction.id().value); found != seconds.end()) {
       std::tie(collective.seconds, collective.exposed) = found->second;
     }
     report.collectives.push_back(std::move(collective));

@@ -101,6 +101,7 @@ class transform:
         self._registered: list[str] = []  # platforms
         self._name = ""
         self._error: BaseException | None = None
+        self._before: list[int] = []  # of each block that is entered: the programs at its beginning
 
     def __enter__(self) -> transform:
         from jax._src import core  # JAX has no public name for it
@@ -113,6 +114,7 @@ class transform:
             if self not in _active:
                 self._register()
             _active.append(self)
+            self._before.append(len(self.programs))
             context.set_global(_keys())
         return self
 
@@ -123,10 +125,13 @@ class transform:
             if self not in _active:
                 self._clear()
             _context().set_global(_keys() or None)
+            before = self._before.pop()
         own, self._error = self._error, None
-        if own is not None and error is not None and own is not error:
-            raise own from error
-        if error is None and not self.programs:
+        # JAX's error has the text of the rewrite's.
+        if own is not None and error is not None and own is not error and type(own).__name__ in str(error):
+            if str(own) in str(error):
+                raise own from error
+        if error is None and len(self.programs) == before:
             wanted = "" if self._modules is None else f" whose name matches {self._modules.pattern!r}"
             warnings.warn(f"no program{wanted} was compiled within hlokit.jax.transform, so nothing was transformed",
                           NotTransformedWarning, stacklevel=2)
@@ -191,13 +196,15 @@ class transform:
 
     def _apply(self, module: hlokit.Module) -> bytes | None:
         """Returns the rewritten module, None if it is the same."""
+        import hlokit
+
         before = _module_proto(module)
         original = module.clone()
         if isinstance(self._rewrite, str):
             changed: Any = module.run(self._rewrite)
         else:
             changed = self._rewrite(module)
-            if changed is not None and not isinstance(changed, (bool, int)):
+            if isinstance(changed, hlokit.Module):
                 module, changed = changed, True
         if changed is not None and not changed:
             return None

@@ -47,6 +47,11 @@ def install() -> None:
     call._hlokit = True  # type: ignore[attr-defined]
     call.__wrapped__ = original  # type: ignore[attr-defined]
     torch.nn.Module.__call__ = call  # type: ignore[assignment]
+    # Dynamo compiles what a module does, not this frame, which all modules share: its limit on recompilations is by frame.
+    frames: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+    if hasattr(frames, "set_code_exec_strategy"):
+        action = frames._FrameAction
+        frames.set_code_exec_strategy(call.__code__, frames._FrameExecStrategy(action.SKIP, action.DEFAULT))
     _keep_ties()
     _watch_ties()
     _watch_optimizers()
