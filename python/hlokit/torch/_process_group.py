@@ -4,8 +4,8 @@ recorded in the graphs of their devices. Those of tensors on the host, those tha
 another pass between the ranks on the host.
 """
 
-import itertools
-from typing import Any, List, Optional, Sequence, Tuple
+import datetime
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import torch
 import torch.distributed as dist
@@ -40,6 +40,13 @@ _ON_HOST = {
 
 
 _UNKNOWN = object()
+
+
+def _seconds(timeout: Any, otherwise: float) -> float:
+    """Of a timeout of torch.distributed, for which nothing, zero and less are none of its own."""
+    if isinstance(timeout, datetime.timedelta) and timeout > datetime.timedelta(0):
+        return timeout.total_seconds()
+    return otherwise
 
 
 def _described(what: str, tensors: Sequence[torch.Tensor]) -> str:
@@ -90,8 +97,8 @@ def _put(target: torch.Tensor, value: torch.Tensor) -> None:
 class _Receive:
     """Values that another rank sends, which are waited for."""
 
-    def __init__(self, member: Any, tensors: List[torch.Tensor], keys: Any):
-        self._member, self._tensors, self._keys = member, tensors, keys
+    def __init__(self, member: Any, tensors: List[torch.Tensor], keys: Any, seconds: float):
+        self._member, self._tensors, self._keys, self._seconds = member, tensors, keys, seconds
         self._source = -1
         self._completed = False
 
@@ -99,7 +106,7 @@ class _Receive:
     def wait(self, timeout: Any = None) -> bool:
         if not self._completed:
             for tensor in self._tensors:
-                key, value = self._member.run.receive(self._member, self._keys)
+                key, value = self._member.run.receive(self._member, self._keys, _seconds(timeout, self._seconds))
                 self._source = key[1]
                 _put(tensor, value.to(tensor.device))
             self._completed = True
@@ -118,13 +125,13 @@ class _Receive:
 class LazyProcessGroup(dist.ProcessGroup):
     """A group of torch.distributed."""
 
-    def __init__(self, rank: int, size: int, ranks: Sequence[int], name: str):
+    def __init__(self, rank: int, size: int, ranks: Sequence[int], name: str, seconds: float):
         super().__init__(rank, size)
         self._rank = rank
         self._size = size
         self._ranks = tuple(ranks)
         self._name = name
-        self._numbers = itertools.count()
+        self._seconds = seconds  # that a rank waits for the others
         self._member = _threads.member()
         self._partition: Any = _UNKNOWN
 
@@ -182,8 +189,8 @@ class LazyProcessGroup(dist.ProcessGroup):
         """The payloads of the ranks, on the host."""
         if self._member is None or self._size == 1:
             return [payload]
-        key = (self._name, next(self._numbers))
-        return self._member.run.exchange(self._member, key, self._ranks, what, payload)  # type: ignore[no-any-return]
+        exchange: Callable[..., List[Any]] = self._member.run.exchange
+        return exchange(self._member, self._name, self._ranks, what, payload, self._seconds)
 
     def _exchange_tensors(self, tensors: Sequence[torch.Tensor], what: str) -> List[List[torch.Tensor]]:
         """By tensor those of the ranks, on the host."""
@@ -197,7 +204,7 @@ class LazyProcessGroup(dist.ProcessGroup):
         if self._member is None:
             return groups
         call = _threads.Call(self._name, self._ranks, what, groups)
-        return groups if self._member.before_collective(call) else None
+        return groups if self._member.before_collective(call, self._seconds) else None
 
     def _recorded_all_reduce(self, tensors: List[torch.Tensor], name: str, factor: float, groups: Any) -> List[torch.Tensor]:
         within = _part_of_op(tensors[0], factor)
@@ -408,7 +415,7 @@ class LazyProcessGroup(dist.ProcessGroup):
         if self._member is None:
             raise ValueError("there is no other rank")
         keys = [((self._name, src, self._rank, tag), self._ranks[src]) for src in sources]
-        return _Receive(self._member, list(tensors), keys)
+        return _Receive(self._member, list(tensors), keys, self._seconds)
 
     def recv(self, tensors: Any, src: int, tag: int = 0) -> Any:
         return self._receive(tensors, [src], tag)
@@ -439,13 +446,24 @@ def create(options: Any, backend_options: Any = None) -> LazyProcessGroup:
     """Makes a group, for torch.distributed."""
     member = _threads.member()
     ranks = list(options.global_ranks_in_group) or list(range(options.group_size))
+    seconds = _seconds(options.timeout, _threads.WAIT_SECONDS)
+    # A group of all is made before torch.distributed has one, and others after that.
+    whole = not dist.is_initialized()
+    rank, count = (options.group_rank, options.group_size) if whole else (dist.get_rank(), dist.get_world_size())
     if member is None and options.group_size > 1:
-        member = _processes.join(options.store, options.group_rank, options.group_size)
-    elif options.group_size > (1 if member is None else member.run.count):
-        raise ValueError(f"there are {1 if member is None else member.run.count} ranks, not {options.group_size}")
+        if options.group_size != count:
+            raise ValueError(
+                f"a group of the backend hlokit of the ranks {ranks} is one of {count} ranks: the first group of the backend "
+                "has to have all of them, as that of init_process_group"
+            )
+        member = _processes.join(options.store, rank, count, seconds)
+    elif member is not None and (rank, count) != (member.index, member.run.count):
+        raise ValueError(f"this is rank {member.index} of {member.run.count}, and cannot become rank {rank} of {count}")
     if member is not None:
         member.join()
+        if whole:
+            member.seconds = seconds
         from . import _sharded_random  # imports DTensor, of which it needs a part
 
         _sharded_random.install()
-    return LazyProcessGroup(options.group_rank, options.group_size, ranks, options.group_id)
+    return LazyProcessGroup(options.group_rank, options.group_size, ranks, options.group_id, seconds)

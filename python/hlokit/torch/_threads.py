@@ -4,6 +4,7 @@
 import collections
 import contextlib
 import dataclasses
+import math
 import threading
 import time
 from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
@@ -12,7 +13,7 @@ from hlokit import _hlokit
 
 _thread = threading.local()  # .member: of a thread of spawn()
 
-_WAIT_SECONDS = 1800.0  # as torch.distributed
+WAIT_SECONDS = 1800.0  # as torch.distributed
 _POLL_SECONDS = 0.5  # a thread that waits sees ^C so often
 
 
@@ -45,6 +46,8 @@ class Run:
         self._canceled = False
         self._payloads: Dict[Any, Dict[int, Tuple[str, Any]]] = {}
         self._taken: Dict[Any, int] = collections.defaultdict(int)
+        self._exchanges: Dict[Any, int] = collections.defaultdict(int)  # that each thread has completed, by name and ranks
+        self._offers: List[Any] = [None] * count  # the key of the exchange that each thread waits for
         self._mail: Dict[Any, Deque[Any]] = collections.defaultdict(collections.deque)
         # What each thread does, and what it is to do.
         self._waits: List[Optional[str]] = [None] * count  # "collective", "sync", "idle"; None: it runs
@@ -73,6 +76,15 @@ class Run:
             if name not in self.shared:
                 self.shared[name] = make()
             return self.shared[name]
+
+    def _retract(self, index: int) -> None:
+        """A thread gives up its exchange: what it offered is nobody's, unless all have come already."""
+        key, self._offers[index] = self._offers[index], None
+        if key is not None:
+            arrived = self._payloads[key]
+            arrived.pop(index, None)
+            if not arrived:
+                del self._payloads[key]
 
     def _complete(self) -> List[int]:
         """The ranks at a collective at which all of its group are."""
@@ -116,21 +128,24 @@ class Run:
             whole = len(complete) == self.count and first.partition is not None
             order, of = "record" if one and whole else "host", complete
         elif not self._left:
-            order = "fail"
+            order, of = "fail", [i for i in waiting if i not in self._ended]
         if order:
             for i in of:
                 self._orders[i] = order
+                if order == "fail":
+                    self._retract(i)
                 if order != "sync":
                     self._calls[i] = None  # it is not at the collective any more, though it has yet to wake
             self._changed.notify_all()
 
     def _wait(
-        self, own: "Member", kind: str, ready: Any, needed: Sequence[int], what: str,
-        mark: Optional[Callable[[], None]] = None, call: Optional[Call] = None,
+        self, own: "Member", kind: str, ready: Any, needed: Sequence[int], what: str, seconds: float,
+        mark: Optional[Callable[[], None]] = None, call: Optional[Call] = None, one_is_enough: bool = False,
     ) -> Optional[str]:
         """Waits until ready(), or, for "collective" and "sync", until it is ordered, and runs what is recorded when it must.
-        Returns the order. Requires: the condition is held."""
-        index, end = own.index, time.monotonic() + _WAIT_SECONDS
+        Fails when one of the needed threads ends or, if one is enough, when all have ended. Returns the order. Requires: the
+        condition is held."""
+        index, end = own.index, time.monotonic() + seconds
         self._waits[index], self._ready[index], self._whats[index], self._calls[index] = kind, ready, what, call
         try:
             while True:
@@ -143,60 +158,74 @@ class Run:
                         own.run_recorded(mark)
                     finally:
                         self._changed.acquire()
-                    end = time.monotonic() + _WAIT_SECONDS
+                    end = time.monotonic() + seconds
                     if kind == "sync":
                         return order
                     self._waits[index] = kind
                     continue
-                if order in ("record", "host") or ready():
+                if order in ("record", "host") or order != "fail" and ready():
                     return order
-                self._raise_error(own, kind, order, needed, end)
-                self._changed.wait(_POLL_SECONDS)
+                self._raise_error(own, kind, order, needed, one_is_enough)
+                left = end - time.monotonic()
+                if left <= 0:
+                    absent = [f"xla:{i}" for i in needed if self._waits[i] is None]
+                    raise RuntimeError(f"{what}: waited {seconds:g} s for {', '.join(absent) or 'the other devices'}")
+                self._changed.wait(min(left, _POLL_SECONDS))
         finally:
             self._waits[index], self._calls[index], self._errors[index] = None, None, None
             self._ready[index] = lambda: False
 
-    def _raise_error(self, own: "Member", kind: str, order: Optional[str], needed: Sequence[int], end: float) -> None:
+    def _raise_error(
+        self, own: "Member", kind: str, order: Optional[str], needed: Sequence[int], one_is_enough: bool
+    ) -> None:
         """Raises what ends the wait of a thread, if something does."""
         what, error = self._whats[own.index], self._errors[own.index]
         if error is not None:
             raise RuntimeError(error)
-        if order == "fail":
-            raise RuntimeError("all devices wait: " + _listed(enumerate(self._whats), "for "))
         if self._canceled:
             raise KeyboardInterrupt
-        for rank in needed:
-            if rank in self._left:
-                raise RuntimeError(f"{what}: {self._left[rank]}")
-            if rank in self._ended and kind != "sync":
-                raise RuntimeError(f"{what}: xla:{rank} has ended")
-        if time.monotonic() > end:
-            absent = [f"xla:{i}" for i in needed if self._waits[i] is None]
-            raise RuntimeError(f"{what}: waited {_WAIT_SECONDS:g} s for {', '.join(absent) or 'the other devices'}")
+        gone = [rank for rank in needed if rank in self._left or rank in self._ended and kind != "sync"]
+        if gone and (not one_is_enough or len(gone) == len(needed)):
+            raise RuntimeError(f"{what}: {self._left.get(gone[0], f'xla:{gone[0]} has ended')}")
+        if order == "fail":
+            raise RuntimeError("all devices wait: " + _listed(enumerate(self._whats), "for "))
 
-    def meet(self, own: "Member", call: Call) -> bool:
+    def meet(self, own: "Member", call: Call, seconds: float = WAIT_SECONDS) -> bool:
         """Waits until it is known how the ranks do a collective: whether they record it, as all devices do at once."""
         with self._changed:
             others = [rank for rank in call.ranks if rank != own.index]
-            return self._wait(own, "collective", lambda: False, others, call.what, call=call) == "record"
+            return self._wait(own, "collective", lambda: False, others, call.what, seconds, call=call) == "record"
 
-    def sync(self, own: "Member", mark: Optional[Callable[[], None]] = None) -> None:
+    def sync(self, own: "Member", mark: Optional[Callable[[], None]] = None, seconds: float = WAIT_SECONDS) -> None:
         """Runs what is recorded, by mark() or without, when all others do."""
         with self._changed:
             others = [rank for rank in range(self.count) if rank != own.index]
-            self._wait(own, "sync", lambda: False, others, "a value that collectives compute", mark)
+            self._wait(own, "sync", lambda: False, others, "a value that collectives compute", seconds, mark)
 
-    def exchange(self, own: "Member", key: Any, ranks: Sequence[int], what: str, payload: Any) -> List[Any]:
-        """The payloads of the threads `ranks`, each of which calls it with the key, a new one each time."""
+    def exchange(
+        self, own: "Member", name: Any, ranks: Sequence[int], what: str, payload: Any, seconds: float = WAIT_SECONDS
+    ) -> List[Any]:
+        """The payloads of the threads `ranks`, each of which calls it with the name. What one offers that gives up before all
+        have come does not count: the next exchanges are in step."""
         with self._changed:
+            of_own = (name, tuple(ranks), own.index)
+            key = (name, tuple(ranks), self._exchanges[of_own])
             arrived = self._payloads.setdefault(key, {})
             arrived[own.index] = (what, payload)
+            self._offers[own.index] = key
             self._changed.notify_all()
             absent = [r for r in ranks if r != own.index]
-            self._wait(own, "idle", lambda: len(arrived) == len(ranks), absent, f"{what} on the host")
-            self._taken[key] += 1
-            if self._taken[key] == len(ranks):
-                del self._payloads[key], self._taken[key]
+            try:
+                self._wait(own, "idle", lambda: len(arrived) == len(ranks), absent, f"{what} on the host", seconds)
+            finally:
+                if len(arrived) == len(ranks):
+                    self._offers[own.index] = None
+                    self._exchanges[of_own] += 1
+                    self._taken[key] += 1
+                    if self._taken[key] == len(ranks):
+                        del self._payloads[key], self._taken[key]
+                else:
+                    self._retract(own.index)
             whats = [(rank, arrived[rank][0]) for rank in ranks]
             if len({what for _, what in whats}) > 1:
                 raise RuntimeError("the ranks are at different collectives: " + _listed(whats))
@@ -207,19 +236,21 @@ class Run:
             self._mail[key].append(payload)
             self._changed.notify_all()
 
-    def receive(self, own: "Member", keys: Sequence[Tuple[Any, int]]) -> Tuple[Any, Any]:
+    def receive(self, own: "Member", keys: Sequence[Tuple[Any, int]], seconds: float = WAIT_SECONDS) -> Tuple[Any, Any]:
         """The first key, of pairs of key and sender, for which something was sent, and what was."""
         with self._changed:
-            self._wait(own, "idle", lambda: any(self._mail[key] for key, _ in keys), [sender for _, sender in keys], "a receive")
+            senders = [sender for _, sender in keys]
+            sent = lambda: any(self._mail[key] for key, _ in keys)  # noqa: E731
+            self._wait(own, "idle", sent, senders, "a receive", seconds, one_is_enough=True)
             found = next(key for key, _ in keys if self._mail[key])
             return found, self._mail[found].popleft()
 
     def end(self, own: "Member") -> None:
-        """Takes part in what others run until all have ended."""
+        """Takes part in what others run until all have ended, however long they run."""
         with self._changed:
             self._ended.add(own.index)
             self._changed.notify_all()
-            self._wait(own, "idle", lambda: len(self._ended.union(self._left)) == self.count, [], "the end")
+            self._wait(own, "idle", lambda: len(self._ended.union(self._left)) == self.count, [], "the end", math.inf)
 
 
 def _listed(whats: Iterable[Tuple[int, str]], before: str = "") -> str:
@@ -234,6 +265,7 @@ class Member:
         self.index = index
         self.world: Dict[str, Any] = {}  # of torch.distributed (_worlds.py)
         self.groups: List[Tuple[int, ...]] = []  # of torch.distributed, as they were made
+        self.seconds = WAIT_SECONDS  # that it waits for others: the timeout of the group of all
         self._distributed = False  # has a group
         self._pending = False  # has recorded collectives of torch.distributed that have not run
 
@@ -257,9 +289,9 @@ class Member:
             mark()
         del token
 
-    def before_collective(self, call: Call) -> bool:
+    def before_collective(self, call: Call, seconds: Optional[float] = None) -> bool:
         """Waits until it is known how the ranks do it. Returns whether they record it."""
-        recorded: bool = self.run.meet(self, call)
+        recorded: bool = self.run.meet(self, call, self.seconds if seconds is None else seconds)
         self._pending |= recorded
         return recorded
 
@@ -268,7 +300,7 @@ class Member:
         Returns whether it had."""
         if not self._pending:
             return False
-        self.run.sync(self, mark)
+        self.run.sync(self, mark, self.seconds)
         return True
 
     def end(self) -> None:
