@@ -17,6 +17,8 @@ namespace hlokit::interp {
 
 namespace {
 
+constexpr int64_t kChunk = 64;  // the elements after which loops ask whether the run goes on
+
 // The values of an integer type that are also those of int64_t.
 template <typename T>
 std::pair<double, double> RangeOf() {
@@ -39,7 +41,7 @@ NumberArray ReadArray(const CustomCallOperand& operand) {
   VisitType(shape.element_type(), [&]<typename T>(std::type_identity<T>) {
     const T* const x = reinterpret_cast<const T*>(operand.data);
     for (size_t i = 0; i < array.values.size(); ++i) {
-      if (ShouldStopAfter(1)) return;
+      if (i % kChunk == 0 && ShouldStopAfter(kChunk)) return;
       if constexpr (AnyComplex<T>) {
         array.values[i] = Complex(x[i]);
       } else {
@@ -55,7 +57,7 @@ void WriteArray(const std::vector<Complex>& values, const CustomCallResult& resu
   VisitType(result.shape.element_type(), [&]<typename T>(std::type_identity<T>) {
     T* const x = reinterpret_cast<T*>(result.data);
     for (size_t i = 0; i < values.size(); ++i) {
-      if (ShouldStopAfter(1)) return;
+      if (i % kChunk == 0 && ShouldStopAfter(kChunk)) return;
       if constexpr (AnyComplex<T>) {
         x[i] = T(values[i]);
       } else if constexpr (AnyFloat<T>) {
@@ -176,7 +178,6 @@ absl::Status Multiply(const ProductDims& d, const NumberArray& lhs, const Number
                              rf = Offsets(rhs, rhs_free), rc = Offsets(rhs, d.rhs_contracting);
   product->values.assign(static_cast<size_t>(elements), Complex(0));
   auto next = product->values.begin();
-  constexpr int64_t kChunk = 64;
   for (size_t b = 0; b < lb.size(); ++b) {
     for (int64_t l : lf) {
       for (int64_t r : rf) {

@@ -127,7 +127,8 @@ absl::Status Gemm(Operands operands, Results results, std::string_view backend_c
   const std::vector<int64_t> dims = DimsOf(results[0].shape);
   const auto count = static_cast<size_t>(results[0].shape.element_count());
   // c is an array of the dimensions of the result, the operand after a and b.
-  const bool with_addend = beta != 0 && operands.size() > 2;
+  const bool with_addend = beta != 0;
+  if (with_addend && operands.size() < 3) return MissingForm("for an addend that is missing");
   if (with_addend && DimsOf(operands[2].shape) != dims) return MissingForm("for an addend of another size");
   GemmOperands places;
   const bool scaled = IsF8(operands[0].shape) && operands.size() > 2;
@@ -228,6 +229,7 @@ bool ForEachProduct(const Convolution& call, const std::vector<int64_t>& input, 
     }
     if (w.size != at(kernel, dims.kernel_spatial[static_cast<size_t>(d)])) return false;
   }
+  constexpr int64_t kChunk = 64;
   int64_t places = 1, taps = 1;
   for (int64_t d = 0; d < dims.spatial_rank(); ++d) {
     places *= at(output, dims.output_spatial[static_cast<size_t>(d)]);
@@ -260,7 +262,7 @@ bool ForEachProduct(const Convolution& call, const std::vector<int64_t>& input, 
         for (int64_t o = 0; o < outputs; ++o) {
           const int64_t group = o / (outputs / call.groups);
           for (int64_t i = 0; i < features; ++i) {
-            if (ShouldStopAfter(1)) return true;
+            if (i % kChunk == 0 && ShouldStopAfter(kChunk)) return true;
             f(static_cast<size_t>(in + b * is[static_cast<size_t>(dims.input_batch)] +
                                   (group * features + i) * is[static_cast<size_t>(dims.input_feature)]),
               static_cast<size_t>(k + i * ks[static_cast<size_t>(dims.kernel_input_feature)] +
