@@ -80,12 +80,11 @@ def interpreter(environment: str) -> str:
 
 @dataclasses.dataclass
 class Row:
-    """What was measured of a program: seconds of each round, of the compilation, bytes, and errors, by peer."""
+    """What was measured of a program: seconds of each round and of the compilation, and errors, by peer."""
 
     name: str
     rounds: dict[str, list[float]] = dataclasses.field(default_factory=dict)
     compilation: dict[str, float | None] = dataclasses.field(default_factory=dict)
-    memory: dict[str, int | None] = dataclasses.field(default_factory=dict)
     errors: dict[str, str] = dataclasses.field(default_factory=dict)
 
     def best(self, peer: str) -> float | None:
@@ -107,17 +106,24 @@ class Row:
 
 
 def differing(program: Program, paths: dict[str, str]) -> dict[str, str]:
-    """What is wrong with results of hlokit and PyTorch, against XLA's."""
-    if program.incomparable or "XLA" not in paths:
+    """What is wrong with results, against those of XLA, or of PyTorch where there are none."""
+    if program.incomparable:
         return {}
+    reference = next((name for name in ("XLA", "PyTorch", "torch.compile") if name in paths), None)
+    if reference is None:
+        return {"hlokit": "no peer has results to compare with"}
     found = {}
-    expected = list(np.load(paths["XLA"]).values())
+    expected = list(np.load(paths[reference]).values())
     for peer, path in paths.items():
         actual = list(np.load(path).values())
         if len(actual) != len(expected):
-            found[peer] = f"{len(actual)} results, XLA has {len(expected)}"
+            found[peer] = f"{len(actual)} results, {reference} has {len(expected)}"
             continue
         for k, (a, e) in enumerate(zip(actual, expected)):
+            if e.dtype.kind in "iub":
+                if a.shape != e.shape or (a != e).any():
+                    found[peer] = f"result {k} differs"
+                continue
             scale = max(float(np.abs(e).max(initial=0)), 1e-30)
             error = float(np.abs(a.astype(e.dtype) - e).max(initial=0)) / scale if a.shape == e.shape else math.inf
             if not error <= program.tolerance:
@@ -138,12 +144,12 @@ def measure(program: Program, peers: list[Peer], rounds: int, threads: int, fold
         if "error" in answer:
             row.errors[peer.name] = answer["error"]
             continue
-        paths[peer.name], row.compilation[peer.name], row.memory[peer.name] = path, answer["compile"], answer["memory"]
+        paths[peer.name], row.compilation[peer.name] = path, answer["compile"]
         times[peer.name] = max(1, min(1000, round(SECONDS_OF_A_ROUND / answer["once"])))
         row.rounds[peer.name] = []
     row.errors |= differing(program, paths)
     for k in range(rounds):
-        for peer in peers:
+        for peer in peers[k % len(peers):] + peers[:k % len(peers)]:
             measured = row.rounds.get(peer.name)
             if measured is None or (k > 2 and sum(measured) * times[peer.name] > SECONDS_OF_A_ROW):
                 continue

@@ -4,12 +4,11 @@
     server.py jax | eager | compile      {"do": "prepare", "program": …, "results": file} or {"do": "run", "times": n}
 
 `prepare` compiles and runs a program once, writes its results as an .npz file, and answers the processor seconds of the
-compilation and the bytes that it plans for. `run` answers the processor and the elapsed seconds of n runs.
+compilation. `run` answers the processor and the elapsed seconds of n runs.
 """
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import json
 import os
@@ -45,11 +44,7 @@ class Jax:
         start = time.process_time()
         compiled = lowered.compile()
         seconds = time.process_time() - start
-        memory = None
-        with contextlib.suppress(Exception):  # what a backend does not tell is left out of the table
-            analysis = compiled.memory_analysis()
-            memory = analysis.temp_size_in_bytes + analysis.output_size_in_bytes + analysis.argument_size_in_bytes
-        return lambda: compiled(*arguments), {"compile": seconds, "memory": memory}
+        return lambda: compiled(*arguments), {"compile": seconds}
 
     def wait(self, results: Any) -> None:
         import jax
@@ -82,7 +77,7 @@ class Torch:
         run = program.torch(self._tensors(inputs(program)), compiler)
         start = time.process_time()
         run()
-        return run, {"compile": time.process_time() - start if self._compiled else None, "memory": None}
+        return run, {"compile": time.process_time() - start if self._compiled else None}
 
     def _tensors(self, value: Any) -> Any:
         import torch
@@ -93,8 +88,7 @@ class Torch:
             return torch.from_numpy(value.view(np.int16)).view(torch.bfloat16)
         if value.dtype == np.uint32:
             value = value.astype(np.int64)
-        return torch.from_numpy(np.ascontiguousarray(value)) if value.ndim else torch.tensor(value.item(),
-                                                                                          dtype=torch.int32)
+        return torch.from_numpy(np.ascontiguousarray(value)).reshape(value.shape)
 
     def wait(self, results: Any) -> None:
         del results  # computed when they are returned

@@ -150,10 +150,8 @@ def _augmentation(images: Any, offsets: Any, flips: Any, contrast: Any) -> Any:
 def _torch_augmentation(images: Any, offsets: Any, flips: Any, contrast: Any) -> Any:
     import torch
 
-    steps = torch.arange(224)
-    rows, columns = offsets[:, :1] + steps, offsets[:, 1:] + steps
-    columns = torch.where(flips[:, None], columns.flip(1), columns)
-    x = images[torch.arange(32)[:, None, None], rows[:, :, None], columns[:, None, :]].float() / 255
+    crops = [image[y:y + 224, x:x + 224] for image, (y, x) in zip(images, offsets.tolist())]
+    x = torch.stack([crop.flip(1) if flip else crop for crop, flip in zip(crops, flips.tolist())]).float() / 255
     mean = x.mean((1, 2, 3), keepdim=True)
     return ((x - mean) * contrast[:, None, None, None] + mean - 0.45) / 0.225
 

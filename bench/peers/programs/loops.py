@@ -243,7 +243,7 @@ def _torch_means(x: Any, c: Any) -> Any:
     for _ in range(10):
         nearest = ((c * c).sum(-1) - 2 * x @ c.T).argmin(-1)
         sums = torch.zeros(64, 16).index_add_(0, nearest, x)
-        counts = torch.bincount(nearest, minlength=64)
+        counts = torch.zeros(64).index_add_(0, nearest, torch.ones(len(x)))
         c = torch.where(counts[:, None] > 0, sums / counts.clamp(min=1)[:, None], c)
     return c
 

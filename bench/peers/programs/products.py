@@ -92,7 +92,8 @@ def _sparse(rows: Any, columns: Any, values: Any, dense: Any) -> Any:
 def _torch_sparse(rows: Any, columns: Any, values: Any, dense: Any) -> Any:
     import torch
 
-    return torch.zeros(SPARSE_ROWS, 32).index_add_(0, rows, values[:, None] * dense[columns])
+    starts = torch.searchsorted(rows, torch.arange(SPARSE_ROWS + 1, dtype=rows.dtype))
+    return torch.sparse_csr_tensor(starts, columns, values, (SPARSE_ROWS, SPARSE_ROWS)) @ dense
 
 
 PROGRAMS = [

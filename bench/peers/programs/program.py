@@ -18,10 +18,11 @@ Compiler = Callable[[Callable[..., Any]], Callable[..., Any]]
 class Program:
     """One row of the table.
 
-    `inputs` draws the arguments: a tuple of arrays, lists, tuples and dictionaries of arrays. `jax` takes them as JAX's
+    `inputs` draws the arguments: a tuple of arrays, and of lists of arrays. `jax` takes them as JAX's
     arrays; it is given to `jax.jit`. `torch` takes PyTorch's tensors and a compiler, and returns a function without
     arguments that computes once; None where PyTorch has no program of its own for the job. Results of the two, in the
-    order of `jax.tree.leaves`, differ by at most `tolerance`, relative to the largest magnitude of an array.
+    order of `jax.tree.leaves`, differ by at most `tolerance`, relative to the largest magnitude of an array; integers are
+    equal.
     """
 
     name: str
@@ -63,7 +64,7 @@ def training(loss: Callable[..., Any], rate: float) -> Callable[[tuple[Any, ...]
             value = compiled(parameters, *arguments[1:])
             gradients = torch.autograd.grad(value, parameters)
             with torch.no_grad():
-                return value, torch._foreach_sub(parameters, torch._foreach_mul(gradients, rate))
+                return value, torch._foreach_sub(parameters, gradients, alpha=rate)
 
         return run
 
