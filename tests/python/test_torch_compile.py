@@ -365,3 +365,52 @@ def test_tensors_that_are_written_piece_by_piece():
     x = torch.randn(3, 4)
     results = torch.compile(pieces, backend="hlokit")(x)
     assert all(torch.allclose(a, b) for a, b in zip(results, pieces(x)))
+
+
+A_TABLE = torch.arange(12.0).view(3, 4)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: x.t().as_strided((3,), (2,)) * 1,
+    lambda x: (x * 2).t().as_strided((3,), (2,)) * 1,
+    lambda x: (x * 2)[1:].as_strided((3,), (2,), 1) * 1,
+    lambda x: (x.t() * 2).as_strided((3,), (2,)) * 1 + x.sum(),
+    lambda x: x.as_strided((3,), (2,)) * 1,
+])
+@pytest.mark.parametrize("view", [lambda x: x, lambda x: x.t(), lambda x: x[1:], lambda x: x[:, 1:]])
+def test_ops_that_count_strides(function, view):
+    results = []
+    for run in (function, torch.compile(function, backend="hlokit")):
+        x = view(A_TABLE.clone()).requires_grad_()
+        y = run(x)
+        y.pow(2).sum().backward()
+        results.append((y.tolist(), x.grad.tolist()))
+    assert results[0] == results[1]
+
+
+def test_strides_of_a_transposed_argument():
+    function = torch.compile(lambda x: x.as_strided((3,), (2,)) * 1, backend="hlokit")
+    assert function(A_TABLE.t()).tolist() == [0, 2, 4]
+    assert [row.op for row in ht.compile_report().on_host] == ["aten::as_strided"]
+
+
+def test_programs_of_sizes_are_bounded():
+    from hlokit.torch._export import Recent
+
+    recent = Recent(2)
+    for key in (1, 2, 1, 3):
+        recent.get(key) or recent.put(key, f"of {key}")
+    assert len(recent) == 2 and recent.get(2) is None and recent.get(1) == "of 1" and recent.get(3) == "of 3"
+
+
+def test_steps_of_models_on_the_host_start_no_session():
+    code = """
+import torch, hlokit.torch
+from hlokit.torch import _session
+model = torch.nn.Linear(2, 2)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+_session.current = lambda: 1 / 0
+model(torch.ones(1, 2)).sum().backward()
+optimizer.step()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -390,3 +390,93 @@ def test_autocast_is_captured():
     got = compiled(function, fullgraph=True)(x)
     assert got.dtype == torch.bfloat16
     close(got, function(x), 1e-2)
+
+
+VALUES = [1 + 2j, 3 - 4j]
+
+
+@pytest.mark.parametrize("backend", ["hlokit", "inductor"])
+@pytest.mark.parametrize("take", [lambda z: z, lambda z: z.conj(), lambda z: z.conj().imag, lambda z: z.imag])
+@pytest.mark.parametrize("give", [lambda z: z * 2, lambda z: (z * 2).conj(), lambda z: (z * 2).conj().imag, lambda z: z.conj()])
+def test_marks_of_conjugates(device, take, give, backend):
+    z = torch.tensor(VALUES)
+    if not take(z).is_complex() and give(z).is_floating_point():
+        pytest.skip("a real tensor has no imaginary part")
+    for _ in range(2):
+        close(torch.compile(give, backend=backend)(take(z.to(device))), give(take(z)).resolve_conj().resolve_neg())
+
+
+def test_marks_of_attributes(device):
+    held = torch.tensor(VALUES)
+    marked = held.to(device).conj()
+    close(compiled(lambda z: z + marked)(torch.tensor(VALUES).to(device) * 1j), held * 1j + held.conj())
+
+
+def test_gradients_of_conjugates(device):
+    def function(z):
+        return (z * (1 + 3j)).conj()
+
+    gradients = []
+    for place, run in (("cpu", function), (device, compiled(function))):
+        z = torch.tensor(VALUES).to(place).requires_grad_()
+        run(z.conj()).backward((torch.tensor(VALUES) * 1j).to(place).conj())
+        gradients.append(z.grad)
+    close(gradients[1].resolve_conj(), gradients[0].resolve_conj())
+
+
+def test_written_arguments_with_marks(device):
+    def function(x):
+        x.add_(10)
+        return x * 2
+
+    found = []
+    for place, run in (("cpu", function), (device, compiled(function))):
+        z = torch.tensor(VALUES).to(place)
+        found.append((run(z.conj().imag).cpu().tolist(), z.cpu().tolist()))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("backend", ["hlokit", "inductor"])
+def test_written_arguments_that_share_memory(device, backend):
+    def function(a, b):
+        a.add_(1)
+        return b * 2
+
+    x = torch.ones(4, device=device)
+    step = torch.compile(function, backend=backend)
+    assert step(x[:3], x[1:]).tolist() == [4, 4, 2] and x.tolist() == [2, 2, 2, 1]
+    if device == "xla":  # whose tensors have no offsets
+        assert [row.op for row in ht.compile_report().on_host] == ["add_", "mul"]
+        assert "an argument whose memory another one shares" in str(ht.compile_report())
+    torch._dynamo.reset()
+    ht.compile_report(reset=True)
+    x = torch.ones(4, device=device)
+    read = torch.compile(lambda a, b: a * 2 + b, backend=backend)
+    assert read(x[:3], x[1:]).tolist() == [3, 3, 3] and not ht.compile_report().on_host
+
+
+@pytest.mark.parametrize("view", [lambda x: x, lambda x: x.t(), lambda x: x[1:]])
+def test_strides_of_arguments(device, view):
+    function = lambda x: x.as_strided((3,), (2,)) * 1
+    whole = torch.arange(12.0).view(3, 4).to(device)
+    results = []
+    for run in (function, compiled(function)):
+        x = view(whole).detach().requires_grad_()
+        y = run(x)
+        y.pow(2).sum().backward()
+        results.append((y.tolist(), x.grad.tolist()))
+    assert results[0] == results[1]
+
+
+def test_random_numbers_of_the_host(device):
+    function = lambda x: x + torch.rand(3).to(x.device)
+    drawn = []
+    for run in (function, compiled(function)):
+        torch.manual_seed(3)
+        drawn.append([run(torch.zeros(3, device=device)).tolist() for _ in range(2)])
+    assert drawn[0] == drawn[1] and drawn[0][0] != drawn[0][1]
+
+
+def test_options_are_of_the_host(device):
+    with pytest.raises(Exception, match="engine are for graphs of tensors on the host"):
+        compiled(lambda x: x + 1, options={"engine": "exact"})(torch.ones(2, device=device))

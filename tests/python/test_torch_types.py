@@ -99,6 +99,90 @@ class TypesTest(unittest.TestCase):
             if found is not None:
                 self.assertTrue(torch.allclose(found, expected), f"{loss.__name__}: {found}, expected {expected}")
 
+    def test_collectives_of_conjugates(self) -> None:
+        import torch.distributed as dist
+
+        import hlokit.torch.xla_model as xm
+
+        found: Dict[Tuple[str, str], Any] = {}
+
+        def rank(index: int) -> None:
+            dist.init_process_group("hlokit")
+            for device in ("xla", "tpu"):
+                def given() -> torch.Tensor:
+                    return (torch.tensor([1 + 2j, 3 - 4j]) * (index + 1)).to(device).conj().imag  # [-2, 4], [-4, 8]
+
+                def put(name: str, value: torch.Tensor) -> None:
+                    value = value.cpu()
+                    if index == 0:
+                        found[device, name] = value.tolist()
+
+                y = given()
+                dist.all_reduce(y)
+                put("all_reduce", y)
+                rows = [torch.empty(2, device=device) for _ in range(2)]
+                dist.all_gather(rows, given())
+                put("all_gather", torch.cat(rows))
+                for name, call, size in (
+                    ("all_gather_into_tensor", dist.all_gather_into_tensor, 4),
+                    ("reduce_scatter_tensor", dist.reduce_scatter_tensor, 1),
+                    ("all_to_all_single", dist.all_to_all_single, 2),
+                ):
+                    output = torch.empty(size, device=device)
+                    call(output, given())
+                    put(name, output)
+                y = given()
+                dist.broadcast(y, 1)
+                put("broadcast", y)
+                put("xm.all_reduce", xm.all_reduce("sum", given()))
+                y = given()
+                xm.all_reduce("sum", [y])
+                put("xm.all_reduce of a list", y)
+                put("xm.all_gather", xm.all_gather(given()))
+                put("xm.reduce_scatter", xm.reduce_scatter("sum", given(), 1.0, 0, 2))
+                put("xm.all_to_all", xm.all_to_all(given(), 0, 0, 2))
+                put("xm.collective_permute", xm.collective_permute(given(), [(0, 1), (1, 0)]))
+                y = given()
+                xm.collective_broadcast([y], 1)
+                put("xm.collective_broadcast", y)
+                y = given()
+                xm.optimization_barrier_([y])
+                put("xm.optimization_barrier_", y)
+            dist.destroy_process_group()
+
+        hlokit.torch.spawn(rank, nprocs=2)
+        hlokit.torch.configure(devices=1)
+        total, both = [-6.0, 12.0], [-2.0, 4.0, -4.0, 8.0]
+        expected = {
+            "all_reduce": total,
+            "all_gather": both,
+            "all_gather_into_tensor": both,
+            "reduce_scatter_tensor": total[:1],
+            "all_to_all_single": [-2.0, -4.0],
+            "broadcast": both[2:],
+            "xm.all_reduce": total,
+            "xm.all_reduce of a list": total,
+            "xm.all_gather": both,
+            "xm.reduce_scatter": total[:1],
+            "xm.all_to_all": [-2.0, -4.0],
+            "xm.collective_permute": both[2:],
+            "xm.collective_broadcast": both[2:],
+            "xm.optimization_barrier_": both[:2],
+        }
+        for device in ("xla", "tpu"):
+            self.assertEqual({name: value for (place, name), value in found.items() if place == device}, expected, device)
+
+    def test_conjugates_on_the_host(self) -> None:
+        import hlokit.torch.xla_model as xm
+
+        z = torch.tensor([1 + 2j, 3 - 4j])
+        for device in ("xla", "tpu"):
+            y = z.to(device).conj()
+            for value, expected in ((y, z.conj()), (y.imag, z.conj().imag)):
+                self.assertTrue(torch.equal(value.cpu(), expected))
+                self.assertTrue(torch.equal(xm._to_cpu([value])[0], expected))
+                self.assertEqual(value[0].item(), expected[0].item())
+
 
 if __name__ == "__main__":
     unittest.main()

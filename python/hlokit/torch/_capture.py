@@ -343,8 +343,8 @@ class Recorder:
     def module(self, results: Sequence[Any], arguments: Sequence[Argument], name: str) -> hlokit.Module:
         """The program that computes the results."""
         calls, self.calls = self.calls, []
-        roots = [_tensor.lazy_of(tensor.resolve_conj().resolve_neg()) for tensor in results]
-        roots += [_tensor.lazy_of(t) for call in calls for t in call.operands]
+        roots = [_tensor.value_of(tensor) for tensor in results]
+        roots += [_tensor.value_of(t) for call in calls for t in call.operands]
         given = [*arguments, *(a for call in calls for a in call.results), *self.constants]
         if not roots:
             raise ValueError("the graph has no results that are tensors")

@@ -17,7 +17,7 @@ import torch
 import hlokit
 
 from . import _capture, _compile_device, _compile_report
-from ._export import _concrete
+from ._export import Recent, _concrete
 
 aten = torch.ops.aten
 
@@ -162,7 +162,7 @@ class Program(torch.nn.Module):
         self._graph = [graph]  # no submodule of this one
         self._kind = kind
         self._strided = strided
-        self._entries: Dict[Any, Tuple[Any, _compile_report.ProgramRow]] = {}
+        self._entries = Recent()  # (entry, row of the report) by sizes
         placeholders = [node.meta.get("val") for node in graph.graph.nodes if node.op == "placeholder"]
         self._dynamic = [i for i, value in enumerate(placeholders) if _is_dynamic(value)]
         self._examples = placeholders
@@ -174,14 +174,12 @@ class Program(torch.nn.Module):
     def prepare(self) -> None:
         """Makes the program of a graph without dynamic sizes. Raises _capture.Unsupported."""
         if not self._dynamic:
-            self._entries[()] = self._record(self._examples)
+            self._entries.put((), self._record(self._examples))
 
     def forward(self, *args: Any) -> List[Any]:
         key = tuple(tuple(a.shape) if isinstance(a, torch.Tensor) else a for a in (args[i] for i in self._dynamic))
-        found = self._entries.get(key)
-        if found is None:
-            found = self._entries[key] = self._record(args)
-        return found[0].run(args, found[1])
+        entry, row = self._entries.get(key) or self._entries.put(key, self._record(args))
+        return entry.run(args, row)  # type: ignore[no-any-return]
 
     def _record(self, inputs: Sequence[Any]) -> Tuple[Any, _compile_report.ProgramRow]:
         start = time.perf_counter()
@@ -338,7 +336,34 @@ def _unsupported(graph: torch.fx.GraphModule, examples: Sequence[Any], on_device
         survey.look(graph, values)
         if on_device:
             survey.found.update(_compile_device.nodes_of_host(graph.graph))
+        survey.found.update(_strided_reads(graph.graph))
         return survey.found
+
+
+_ALL = 1 << 30  # outputs
+_STRIDED = frozenset((aten.as_strided, aten.as_strided_copy, aten.as_strided_scatter))
+
+
+def _strided_reads(graph: torch.fx.Graph) -> Dict[Any, str]:
+    """Ops whose strides count in a memory that is not that of the elements one after another, as programs have them, and the
+    views that they read through."""
+    found: Dict[Any, str] = {}
+    for node in graph.nodes:
+        if node.op != "call_function" or getattr(node.target, "_overloadpacket", None) not in _STRIDED:
+            continue
+        source = node.args[0]
+        if not isinstance(source, torch.fx.Node) or _compile_device.is_whole(source.meta.get("val")):
+            continue
+        found[node] = "its argument is a part of a memory, or in another order"
+        while source.op == "call_function" and _is_view(source.target):
+            found[source] = "an op that needs strides reads it"
+            source = source.args[0]
+    return found
+
+
+def _is_view(target: Any) -> bool:
+    schema = getattr(target, "_schema", None)
+    return schema is not None and bool(schema.returns) and schema.returns[0].alias_info is not None and not schema.is_mutable
 
 
 def _divide(graph: torch.fx.GraphModule, on_host: Dict[Any, str], kind: str, context: _Context, on_device: bool) -> Any:
@@ -350,6 +375,8 @@ def _divide(graph: torch.fx.GraphModule, on_host: Dict[Any, str], kind: str, con
             node.args[0].append(node)
             if node.args[0] in on_host:
                 on_host[node] = ""
+    # What reads by strides needs those that PyTorch gives.
+    strided = _ALL if any(getattr(node.target, "_overloadpacket", None) in _STRIDED for node in on_host) else 0
     part, previous, parts = 0, None, {}
     for node in graph.graph.nodes:
         if node.op in ("placeholder", "output"):
@@ -367,7 +394,7 @@ def _divide(graph: torch.fx.GraphModule, on_host: Dict[Any, str], kind: str, con
         if int(name[len("submod_") :]) in on_cpu:
             torch.fx._lazy_graph_module._LazyGraphModule.force_recompile(child)
         else:
-            setattr(divided, name, _Part(Program(child, f"{kind} part", context, on_device=on_device), _returns_one(child)))
+            setattr(divided, name, _Part(Program(child, f"{kind} part", context, strided, on_device), _returns_one(child)))
     return divided
 
 
@@ -408,6 +435,7 @@ def _compile_graph(graph: torch.fx.GraphModule, kind: str, context: _Context) ->
     on_device = _compile_device.uses_device(graph.graph)
     program = Program(graph, kind, context, _user_outputs(kind), on_device)
     on_host: Dict[Any, str] = _compile_device.nodes_of_host(graph.graph) if on_device else {}
+    on_host.update(_strided_reads(graph.graph))
     if not on_host:
         try:
             program.prepare()
@@ -442,7 +470,13 @@ def backend(
     unknown = set(options or {}) - set(Options._fields)
     if unknown:
         raise ValueError(f"options: there is no {', '.join(sorted(unknown))}; there are {', '.join(Options._fields)}")
+    if options and _compile_device.uses_device(graph.graph):
+        raise ValueError(f"options: {', '.join(options)} are for graphs of tensors on the host; the device's run in its session")
     context = _Context(Options(**(options or {})), _compile_report.record_graph(graph))
+    alone = _compile_device.not_compiled(graph, example_inputs)
+    if alone:
+        _compile_report.record_host(context.graph, "forward", alone, True)
+        return graph.forward  # type: ignore[no-any-return]
 
     def compiler(kind: str) -> Callable[..., Any]:
         def compile_graph(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> Any:

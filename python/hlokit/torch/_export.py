@@ -2,6 +2,7 @@
 """Programs of torch.export as HLO."""
 
 import os
+import threading
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 import torch
@@ -11,6 +12,32 @@ import hlokit
 from hlokit import _hlokit
 
 from . import _capture
+
+
+class Recent:
+    """The programs for the sizes that were used last, of any thread: others are made again."""
+
+    def __init__(self, limit: int = 64):
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._values: Dict[Any, Any] = {}  # the one used last is the last
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, key: Any) -> Any:
+        with self._lock:
+            value = self._values.pop(key, None)
+            if value is not None:
+                self._values[key] = value
+            return value
+
+    def put(self, key: Any, value: Any) -> Any:
+        with self._lock:
+            self._values[key] = value
+            while len(self._values) > self._limit:
+                del self._values[next(iter(self._values))]
+            return value
 
 
 class ProgramArgument(NamedTuple):
@@ -32,7 +59,8 @@ class ExportedModule:
     """An exported program as HLO. module: the HLO; arguments and results: what it takes and returns, in order.
 
     A call takes what the program takes, and returns what it returns; parameters and buffers are those of the program. Arguments
-    of other sizes, in the ranges of the program, run on another HLO, made by the first such call and kept.
+    of other sizes, in the ranges of the program, run on another HLO, made by the first such call and kept while
+    it is one of the last 64.
     """
 
     def __init__(
@@ -48,7 +76,7 @@ class ExportedModule:
         self.module = module
         self._symbols = symbols
         self._of_sizes = of_sizes
-        self._others: Dict[Any, "ExportedModule"] = {}
+        self._others = Recent()
         self.arguments = arguments
         self.results = results
         self._program = program
@@ -66,9 +94,8 @@ class ExportedModule:
         symbols = {**self._symbols, **_symbols_of(self._program, inputs)}
         if symbols != self._symbols:
             key = tuple(sorted((str(symbol), size) for symbol, size in symbols.items()))
-            if key not in self._others:
-                self._others[key] = self._of_sizes(symbols)
-            return self._others[key].run(args, kwargs, engine=engine, seed=seed)
+            other = self._others.get(key) or self._others.put(key, self._of_sizes(symbols))
+            return other.run(args, kwargs, engine=engine, seed=seed)
         form, to_tensor = form_of(self.module)
         executable = self._executables.get(engine)
         if executable is None:

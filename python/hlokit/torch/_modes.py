@@ -75,6 +75,8 @@ def _after_optimizer(optimizer: Any, *_: Any) -> None:
     if _mode != "fused":
         return
     devices = {p.device for group in optimizer.param_groups for p in group["params"] if p.device.type == TPU and NATIVE.is_lazy(p)}
+    if not devices:
+        return
     session = _session.current()
     for ordinal in sorted(device.index for device in devices):
         _threads.run_step(functools.partial(session.mark_step, ordinal, False, ""))

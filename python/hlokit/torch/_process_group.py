@@ -13,7 +13,7 @@ from torch._C._distributed_c10d import _create_work_from_future
 from torch.futures import Future
 
 from . import _processes, _session, _threads, _worlds
-from ._tensor import lazy_of, upload, wrap
+from ._tensor import lazy_of, upload, value_of, wrap
 
 _ReduceOp = dist.ReduceOp
 _c10d: Any = torch._C._distributed_c10d
@@ -208,7 +208,7 @@ class LazyProcessGroup(dist.ProcessGroup):
 
     def _recorded_all_reduce(self, tensors: List[torch.Tensor], name: str, factor: float, groups: Any) -> List[torch.Tensor]:
         within = _part_of_op(tensors[0], factor)
-        lazies = self._session().all_reduce(name, [lazy_of(t) for t in tensors], within, groups)
+        lazies = self._session().all_reduce(name, [value_of(t) for t in tensors], within, groups)
         return [_scaled(wrap(lazy, t), factor / within) for lazy, t in zip(lazies, tensors)]
 
     def _all_reduce(self, tensors: List[torch.Tensor], name: str, factor: float, what: str) -> List[torch.Tensor]:
@@ -234,7 +234,7 @@ class LazyProcessGroup(dist.ProcessGroup):
         groups = self._to_record([tensor], what)
         if groups is not None:
             row = tensor.unsqueeze(0)
-            return wrap(self._session().all_gather(lazy_of(row), 0, groups), tensor)
+            return wrap(self._session().all_gather(value_of(row), 0, groups), tensor)
         return torch.stack(list(self._exchange_tensors([tensor], what)[0])).to(tensor.device)
 
     def _reduce_scatter(self, parts: torch.Tensor, name: str, factor: float) -> torch.Tensor:
@@ -245,7 +245,7 @@ class LazyProcessGroup(dist.ProcessGroup):
         groups = self._to_record([parts], what)
         if groups is not None:
             within = _part_of_op(parts, factor)
-            lazy = self._session().reduce_scatter(name, lazy_of(parts), within, 0, groups)
+            lazy = self._session().reduce_scatter(name, value_of(parts), within, 0, groups)
             return _scaled(wrap(lazy, parts)[0], factor / within)
         total: Optional[torch.Tensor] = None
         for value in self._exchange_tensors([parts], what)[0]:
@@ -261,7 +261,7 @@ class LazyProcessGroup(dist.ProcessGroup):
         what = _described("all_to_all", [parts])
         groups = self._to_record([parts], what)
         if groups is not None:
-            return wrap(self._session().all_to_all(lazy_of(parts), 0, 0, self._size, groups), parts)
+            return wrap(self._session().all_to_all(value_of(parts), 0, 0, self._size, groups), parts)
         return torch.stack([rows[self._rank] for rows in self._exchange_tensors([parts], what)[0]]).to(parts.device)
 
     def _from_root(self, tensors: List[torch.Tensor], root: int, what: str) -> List[torch.Tensor]:

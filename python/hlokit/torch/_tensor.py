@@ -44,6 +44,20 @@ def lazy_of(tensor: Any) -> Any:
     return _hlokit._lazy_of(tensor)
 
 
+def value_of(tensor: Any) -> Any:
+    """lazy_of, with the marks of .conj() and of negated views applied, which the tracer's value does not have: what reads a
+    tensor that a program gives takes this one. A write to it does not reach a tensor with marks."""
+    if isinstance(tensor, torch.Tensor) and is_marked(tensor):
+        with torch.no_grad():
+            tensor = tensor.resolve_conj().resolve_neg()
+    return _hlokit._lazy_of(tensor)
+
+
+def is_marked(tensor: torch.Tensor) -> bool:
+    """Whether the elements of a tensor are the conjugates of those in its memory, or the negatives."""
+    return tensor.is_conj() or tensor.is_neg()
+
+
 def is_lazy(tensor: Any) -> bool:
     """Whether a tensor is one of the device, neither on the host nor a fake one."""
     return _hlokit._lazy_of(tensor) is not None
@@ -95,7 +109,7 @@ def upload(value: torch.Tensor, session: Any, ordinal: int) -> torch.Tensor:
 
 def fetch(tensor: torch.Tensor, keep: bool = False) -> torch.Tensor:
     """The value on the host. keep: the graph stays, as after .item()."""
-    lazy = lazy_of(tensor)
+    lazy = value_of(tensor)
     session = _hlokit._lazy_session(lazy)
     if session.fake:
         raise RuntimeError("tensors of a fake session have no values")

@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 from hlokit import _hlokit
 
 from . import _modules, _session, _threads
-from ._tensor import fetch, is_lazy, lazy_of, upload, wrap
+from ._tensor import fetch, is_lazy, is_marked, lazy_of, upload, value_of, wrap
 
 REDUCE_SUM = "sum"
 REDUCE_MUL = "mul"
@@ -132,7 +132,7 @@ def unlazy(tensors: Sequence[torch.Tensor]) -> None:
 def optimization_barrier_(tensors: Sequence[torch.Tensor]) -> None:
     """Hides from the compiler what computes the tensors: what is computed of them again is not merged with what was
     before. All of them are known before any is."""
-    for tensor, lazy in zip(tensors, _hlokit._lazy_barrier([_lazy(t) for t in tensors])):
+    for tensor, lazy in zip(tensors, _hlokit._lazy_barrier([_raw(t) for t in tensors])):
         _hlokit._lazy_write(lazy_of(tensor), lazy)
 
 
@@ -152,11 +152,17 @@ def get_rng_state(device: Any = None) -> int:
 # ---- collectives ----
 
 
-def _lazy(tensor: torch.Tensor) -> Any:
+def _raw(tensor: torch.Tensor) -> Any:
+    """The value of a tensor's memory, without marks of .conj() and the like."""
     lazy = lazy_of(tensor)
     if lazy is None:
         raise TypeError(f"a collective takes tensors of an XLA device, not of {tensor.device}")
     return lazy
+
+
+def _lazy(tensor: torch.Tensor) -> Any:
+    _raw(tensor)
+    return value_of(tensor)
 
 
 def _groups(groups: Groups) -> List[List[int]]:
@@ -179,7 +185,9 @@ def all_reduce(
     if single:
         return wrap(results[0], tensors[0])
     for tensor, result in zip(tensors, results):
-        if result is not lazy_of(tensor):
+        if is_marked(tensor):
+            tensor.detach().copy_(wrap(result, tensor))
+        elif result is not lazy_of(tensor):
             _hlokit._lazy_write(lazy_of(tensor), result)
     return None
 
