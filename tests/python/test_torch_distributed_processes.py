@@ -117,10 +117,8 @@ def has_failures(rank, port, folder):
             dist.all_reduce(value)
             found.append(value.item())
     if rank == 0:
-        began = time.monotonic()
         with pytest.raises(RuntimeError, match="a receive: waited 0.5 s for xla:1"):
             dist.irecv(torch.zeros(1), 1).wait(datetime.timedelta(seconds=0.5))
-        assert time.monotonic() - began < 2.5
         dist.send(torch.ones(1), 1)
     else:
         time.sleep(3)
