@@ -341,18 +341,15 @@ std::optional<int> Search(const DumpDirFlags& flags, const std::vector<dump::Dum
     tolerance = *given;
   }
   std::vector<ModuleValues> values;
+  bool ran = false;
   for (const dump::DumpedModule& module : modules) {
     values.push_back({&module, CompareStages(module, flags.run, tolerance, reader)});
-    bool ran = false;
     for (const StageValues& stage : values.back().stages) {
       if (stage.outcome == StageValues::Outcome::kDiffers) diagnostics->Fail(kRejected);
       ran |= stage.outcome != StageValues::Outcome::kNotRun;
     }
-    if (!ran && !values.back().stages.empty()) {
-      diagnostics->ShowError(flags.directory,
-                             StrCat(dump::CommonName(module.files), ": no stage ran: nothing is compared"), kRejected);
-    }
   }
+  if (!ran) diagnostics->ShowError(flags.directory, "no stage of a module ran: nothing is compared", kRejected);
   return WriteReport(flags, diagnostics, [&](TextWriter& out) { WriteValues(values, flags.json, &out); });
 }
 

@@ -4,7 +4,6 @@
 Each device of the session has a thread of its own (xla_multiprocessing.spawn); outside of these the device is xla:0.
 """
 
-import itertools
 import os
 import pickle
 import sys
@@ -29,7 +28,6 @@ REDUCE_MAX = "max"
 
 Groups = Optional[Sequence[Sequence[int]]]
 _closures = threading.local()
-_meetings = itertools.count()  # of processes
 
 
 def xla_device(n: Optional[int] = None, devkind: Optional[str] = None) -> torch.device:
@@ -263,7 +261,7 @@ def rendezvous(tag: str, payload: bytes = b"", replicas: Sequence[int] = ()) -> 
     own = _threads.of_process()
     if own is not None:
         given = payload if isinstance(payload, bytes) else str(payload).encode()
-        return list(own.run.exchange(own, ("rendezvous", next(_meetings)), range(own.run.count), f"rendezvous {tag}", given))
+        return list(own.run.exchange(own, "rendezvous", range(own.run.count), f"rendezvous {tag}", given))
     text = payload.hex() if isinstance(payload, bytes) else str(payload).encode().hex()
     return [bytes.fromhex(p.decode()) for p in _session.current().rendezvous(_session.ordinal_of(None), tag, text)]
 
