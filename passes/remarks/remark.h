@@ -5,8 +5,8 @@
 // A pass takes the collector of its context, which is null unless somebody asked for remarks:
 //
 //   if (RemarkCollector* remarks = RemarksFor(context().remarks, RemarkCategory::kFusion)) {
-//     Remark remark(RemarkRule::kGather, instruction);
-//     remark.Text("gathers ").Name("Operand", operand).Text(", ").Number("Bytes", bytes).Text(" bytes");
+//     Remark remark(RemarkRule::kFused, instruction);
+//     remark.Text("reads ").Name("Operand", operand).Text(", ").Number("Bytes", bytes).Text(" bytes");
 //     remarks->Add(std::move(remark));
 //   }
 //

@@ -26,6 +26,10 @@ def _name(module: torch.nn.Module) -> str:
     return name
 
 
+def _scope_of(module: torch.nn.Module) -> str:
+    return _names.get(module) or _name(module)
+
+
 def install() -> None:
     """Wraps the call of modules, once. Hooks of modules would not see a call that raises."""
     original = torch.nn.Module.__call__
@@ -38,7 +42,7 @@ def install() -> None:
     def call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
         if is_captured():
             return original(self, *args, **kwargs)
-        push(_names.get(self) or _name(self))
+        push(_scope_of(self))
         try:
             return original(self, *args, **kwargs)
         finally:
@@ -52,6 +56,7 @@ def install() -> None:
     if hasattr(frames, "set_code_exec_strategy"):
         action = frames._FrameAction
         frames.set_code_exec_strategy(call.__code__, frames._FrameExecStrategy(action.SKIP, action.DEFAULT))
+        frames.set_code_exec_strategy(_scope_of.__code__, frames._FrameExecStrategy(action.SKIP, action.SKIP))
     _keep_ties()
     _watch_ties()
     _watch_optimizers()
