@@ -6,9 +6,9 @@
 // which costs more than the arithmetic of a scalar. Here an iteration only calls kernels and copies the results of the
 // body to the loop state. Steps, iterations and errors are counted and reported as by the virtual machine.
 //
-// Loops of nothing but scalars are generated functions in the fast engine (interp/compiled/loops/while_thunk.h). Without
-// this list, in either engine, loops of scalars take 2.8 to 3.8 times as long (a counter and two operations; a nested
-// loop with a conditional), those over 1024 elements 1.1 to 1.2 times.
+// Loops of nothing but scalars are generated functions in the fast engine (interp/compiled/loops/while_thunk.h).
+// Without this list, in either engine, loops of scalars take 2.8 to 3.8 times as long (a counter and two operations; a
+// nested loop with a conditional), those over 1024 elements 1.1 to 1.2 times.
 #ifndef HLOKIT_INTERP_EXACT_MACHINE_SMALL_LOOP_H_
 #define HLOKIT_INTERP_EXACT_MACHINE_SMALL_LOOP_H_
 

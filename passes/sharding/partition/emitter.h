@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
 #include "ir/builder/builder.h"
 #include "ir/graph/module.h"
@@ -175,6 +176,7 @@ class Emitter {
   std::map<std::tuple<std::vector<int64_t>, int64_t, int64_t, uint32_t>, InstructionId> masks_;
   std::map<std::tuple<uint32_t, TilingRef, TilingRef>, InstructionId> reshards_;
   absl::flat_hash_map<uint32_t, Origin> origins_;  // by part
+  absl::flat_hash_set<uint32_t> bypassed_;         // parts in whose place their origin was taken
   // By part, dimension, first and last element: permutes and their pairs.
   std::map<std::tuple<uint32_t, int64_t, int64_t, int64_t>,
            std::vector<std::pair<InstructionId, std::vector<std::pair<int64_t, int64_t>>>>>

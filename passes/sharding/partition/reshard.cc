@@ -284,7 +284,11 @@ InstructionId Emitter::Reshard(InstructionId part, Shape whole, TilingRef from, 
   }
   const auto key = std::make_tuple(part.value, from, to);
   const auto found = reshards_.find(key);
-  if (found != reshards_.end()) return found->second;
+  if (found != reshards_.end()) {
+    // What has been merged into the part since.
+    if (bypassed_.contains(part.value)) MergeMetadata(state_.module, part, found->second);
+    return found->second;
+  }
   if (const InstructionId given = FromOrigin(part, whole, from, to); given.valid()) {
     reshards_[key] = given;
     return given;
@@ -334,9 +338,6 @@ InstructionId Emitter::Reshard(InstructionId part, Shape whole, TilingRef from, 
     const auto end = static_cast<uint32_t>(state_.module.instruction_id_bound());
     state_.reshards.push_back({part, whole, *given, *to, first, end});
   }
-  const bool cut =
-      std::all_of(steps.begin(), steps.end(), [](const ReshardStep& s) { return s.kind == MoveKind::kSlice; });
-  if (cut && value != part && !IsUnreduced(*from) && !IsUnreduced(*to)) SetOrigin(value, whole, part, from);
   reshards_[key] = value;
   return value;
 }
@@ -351,6 +352,7 @@ InstructionId Emitter::FromOrigin(InstructionId part, Shape whole, TilingRef fro
     given = Reshard(origin.source, whole, origin.tiling, to);
   }
   MergeMetadata(state_.module, part, given);  // the part may be read by nothing any more
+  bypassed_.insert(part.value);
   return given;
 }
 
