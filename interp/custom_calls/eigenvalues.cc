@@ -202,17 +202,26 @@ void ReduceToHessenberg(DenseMatrix<T>* a, DenseMatrix<T>* q, DenseMatrix<T>* re
   *a = work;
 }
 
+// Returns the first row of the last block that ends at `high` and cannot be divided, whose element before it is
+// cleared.
+template <typename T>
+static int64_t Deflate(DenseMatrix<T>* matrix, int64_t high) {
+  DenseMatrix<T>& h = *matrix;
+  int64_t low = high;
+  for (; low > 0; --low) {
+    const double scale = std::abs(h(low, low)) + std::abs(h(low - 1, low - 1));
+    if (!(std::abs(h(low, low - 1)) > kEpsilon * scale)) break;
+  }
+  if (low > 0) h(low, low - 1) = 0;
+  return low;
+}
+
 bool ReduceToSchur(DenseMatrix<Complex>* matrix, DenseMatrix<Complex>* z) {
   DenseMatrix<Complex>& h = *matrix;
   const int64_t n = h.rows();
   int tries = 0;
   for (int64_t high = n - 1; high > 0;) {
-    int64_t low = high;
-    for (; low > 0; --low) {
-      const double scale = std::abs(h(low, low)) + std::abs(h(low - 1, low - 1));
-      if (!(std::abs(h(low, low - 1)) > kEpsilon * scale)) break;
-    }
-    if (low > 0) h(low, low - 1) = 0;
+    const int64_t low = Deflate(matrix, high);
     if (low == high) {
       --high;
       tries = 0;
@@ -351,12 +360,7 @@ bool ReduceToSchur(DenseMatrix<double>* matrix, DenseMatrix<double>* z) {
   const int64_t n = h.rows();
   int tries = 0;
   for (int64_t high = n - 1; high > 0;) {
-    int64_t low = high;
-    for (; low > 0; --low) {
-      const double scale = std::abs(h(low, low)) + std::abs(h(low - 1, low - 1));
-      if (!(std::abs(h(low, low - 1)) > kEpsilon * scale)) break;
-    }
-    if (low > 0) h(low, low - 1) = 0;
+    const int64_t low = Deflate(matrix, high);
     if (low >= high - 1) {
       if (low == high - 1) StandardizeBlock(matrix, z, low);
       high = low - 1;
