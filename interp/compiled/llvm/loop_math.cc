@@ -30,6 +30,23 @@ llvm::Value* ValueEmitter::Polynomial(llvm::Value* x, std::initializer_list<doub
   return sum;
 }
 
+ValueEmitter::Exponent ValueEmitter::ReduceExponent(llvm::Value* x) {
+  constexpr double kShift = 0x1.8p23;
+  llvm::Value* const shifted = Fma(x, F(0x1.715476p+0), F(kShift));
+  llvm::Value* const n = b_.CreateFSub(shifted, F(kShift));
+  llvm::Value* const r = Fma(n, F(-0x1.62e400p-1), x);
+  return {shifted, n, Fma(n, F(-0x1.7f7d1cp-20), r)};
+}
+
+llvm::Value* ValueEmitter::ExpMinusOneNearZero(llvm::Value* r) {
+  // Short chains of operations.
+  llvm::Value* const s = b_.CreateFMul(r, r);
+  llvm::Value* p = Polynomial(r, {0x1.125edcp-7, 0x1.555b5ap-5});
+  p = Fma(F(0x1.694000p-10), s, p);
+  p = Fma(p, s, Polynomial(r, {0x1.555450p-3, 0x1.fffff6p-2}));
+  return Fma(p, s, r);
+}
+
 llvm::Value* ValueEmitter::Exp(llvm::Value* x) {
   const bool scales = set_ == InstructionSet::kAvx512 && lanes_ % 16 == 0;
   if (!scales) {
@@ -37,12 +54,7 @@ llvm::Value* ValueEmitter::Exp(llvm::Value* x) {
     x = b_.CreateSelect(b_.CreateFCmpOGT(x, F(89.0)), F(89.0), x);
     x = b_.CreateSelect(b_.CreateFCmpOLT(x, F(-104.5)), F(-104.5), x);
   }
-  // x = n log 2 + r with an integer n, in the low bits of the sum.
-  constexpr double kShift = 0x1.8p23;
-  llvm::Value* const shifted = Fma(x, F(0x1.715476p+0), F(kShift));
-  llvm::Value* const n = b_.CreateFSub(shifted, F(kShift));
-  llvm::Value* r = Fma(n, F(-0x1.62e400p-1), x);
-  r = Fma(n, F(-0x1.7f7d1cp-20), r);
+  auto [shifted, n, r] = ReduceExponent(x);
   if (scales) {
     // The nearer to zero of r and 0.5, and 0.5 in place of NaN. It matters beyond the limits above, where any r near
     // zero gives infinity or zero, and for NaN, which n keeps.
@@ -54,12 +66,7 @@ llvm::Value* ValueEmitter::Exp(llvm::Value* x) {
            llvm::Constant::getNullValue(part->getType()), b_.getInt16(0xffff), b_.getInt32(kCurrentRounding)});
     });
   }
-  // Short chains of operations.
-  llvm::Value* const s = b_.CreateFMul(r, r);
-  llvm::Value* p = Polynomial(r, {0x1.125edcp-7, 0x1.555b5ap-5});
-  p = Fma(F(0x1.694000p-10), s, p);
-  p = Fma(p, s, Polynomial(r, {0x1.555450p-3, 0x1.fffff6p-2}));
-  p = b_.CreateFAdd(Fma(p, s, r), F(1));
+  llvm::Value* const p = b_.CreateFAdd(ExpMinusOneNearZero(r), F(1));
   if (scales) {
     // p * 2^n, rounded once: the bits of the products below.
     return InVectors(p, n, [&](llvm::Value* part, llvm::Value* power) {
@@ -125,16 +132,8 @@ llvm::Value* ValueEmitter::Expm1(llvm::Value* x) {
   llvm::Value* y = b_.CreateSelect(b_.CreateFCmpOGT(x, F(89.0)), F(89.0), x);
   y = b_.CreateSelect(b_.CreateFCmpOLT(y, F(-30.0)), F(-30.0), y);
   // As Exp, with e^r - 1 for e^r: 2 (2^(n - 1) (e^r - 1) + 2^(n - 1) - 1/2), where n = 128 has a power too.
-  constexpr double kShift = 0x1.8p23;
-  llvm::Value* const shifted = Fma(y, F(0x1.715476p+0), F(kShift));
-  llvm::Value* const n = b_.CreateFSub(shifted, F(kShift));
-  llvm::Value* r = Fma(n, F(-0x1.62e400p-1), y);
-  r = Fma(n, F(-0x1.7f7d1cp-20), r);
-  llvm::Value* const s = b_.CreateFMul(r, r);
-  llvm::Value* p = Polynomial(r, {0x1.125edcp-7, 0x1.555b5ap-5});
-  p = Fma(F(0x1.694000p-10), s, p);
-  p = Fma(p, s, Polynomial(r, {0x1.555450p-3, 0x1.fffff6p-2}));
-  p = Fma(p, s, r);
+  const auto [shifted, n, r] = ReduceExponent(y);
+  llvm::Value* const p = ExpMinusOneNearZero(r);
   llvm::Value* const exponent = b_.CreateSub(b_.CreateBitCast(shifted, ints), I(0x4b400000 - 126));
   llvm::Value* const half = b_.CreateBitCast(b_.CreateShl(exponent, I(23)), x->getType());
   llvm::Value* const sum = Fma(p, half, b_.CreateFSub(half, F(0.5)));

@@ -62,6 +62,12 @@ class ValueEmitter {
   // Calls emit(part of a, part of b) for each 16 lanes: instructions of AVX-512 have no more.
   llvm::Value* InVectors(llvm::Value* a, llvm::Value* b,
                          const std::function<llvm::Value*(llvm::Value*, llvm::Value*)>& emit);
+  // x = n log 2 + r with an integer n, which is also in the low bits of `shifted`.
+  struct Exponent {
+    llvm::Value *shifted, *n, *r;
+  };
+  Exponent ReduceExponent(llvm::Value* x);
+  llvm::Value* ExpMinusOneNearZero(llvm::Value* r);
   llvm::Value* Exp(llvm::Value* x);
   llvm::Value* Log(llvm::Value* x);
   llvm::Value* Tanh(llvm::Value* x);
